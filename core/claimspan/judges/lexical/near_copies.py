@@ -10,14 +10,12 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from difflib import SequenceMatcher
-from itertools import pairwise
 from typing import Final, NamedTuple
 
 from claimspan.judges.lexical.coverage import Support, Wording
 from claimspan.judges.lexical.name_conflicts import is_nationality
 from claimspan.judges.lexical.negations import negation_scopes
 from claimspan.judges.lexical.opposites import are_opposites
-from claimspan.text.units import UNITS
 from claimspan.text.words import FUNCTION_WORDS, Token, stem
 
 __all__ = [
@@ -30,9 +28,7 @@ __all__ = [
     "replaced_number",
     "replaced_opposite",
     "replaced_quantifier",
-    "replaced_unit",
     "replaced_word",
-    "turned_degree",
     "unfounded_generalisation",
 ]
 
@@ -172,7 +168,6 @@ _UNIVERSAL: Final = frozenset(
 _GENERAL: Final = frozenset("all every always everyone everything everybody".split())
 _NONE: Final = frozenset("no none never not nobody nothing both whole total throughout".split())
 _BEFORE_ALL: Final = frozenset("they we us them you have has are were at after above".split())
-_MIN_COMPARATIVE: Final = 4
 _PARTIAL: Final = frozenset(
     "some many most several few often usually sometimes generally typically frequently mostly "
     "partly partially occasionally mainly largely half certain various commonly primarily "
@@ -187,15 +182,6 @@ _BOUNDS: Final = frozenset(
 _FORBIDDING: Final = frozenset(
     map(stem, "prohibits disallows forbids forbidden bans banned prevents prohibited".split())
 )
-# Words of size beside those of ``UNITS``: one changes the other by a factor.
-_SIZES: Final = tuple(
-    frozenset(map(stem, words.split()))
-    for words in (
-        "bit byte kilobyte megabyte gigabyte terabyte kb mb gb tb kib mib gib",
-        "hundred thousand million billion trillion mn bn",
-        "acre hectare", "foot yard", "gallon litre liter",
-    )
-)  # fmt: skip
 _OPENERS: Final = frozenset(
     "additionally also although because besides both consequently despite during finally further "
     "furthermore given hence however indeed initially instead later like meanwhile moreover "
@@ -216,15 +202,7 @@ _MIN_GERMAN: Final = 2
 
 
 def replaced_name(copy: NearCopy, support: Support) -> str | None:
-    """Detects another name in the same place: ``signed with Apple`` for ``signed with Decca``.
-
-    Args:
-        copy: The claim and the sentence.
-        support: The part of the reference that supports the claim best.
-
-    Returns:
-        The stem of the claim's name; None where there is no conflict.
-    """
+    """Detects another name in the same place: ``signed with Apple`` for ``signed with Decca``."""
     if len(_GERMAN & {token.folded for token in copy.claim}) >= _MIN_GERMAN:
         return None
     added = _added(copy)
@@ -239,15 +217,7 @@ def replaced_name(copy: NearCopy, support: Support) -> str | None:
 
 
 def replaced_number(copy: NearCopy, support: Support) -> str | None:
-    """Detects another number in the same place, in digits or in words.
-
-    Args:
-        copy: The claim and the sentence.
-        support: The part of the reference that supports the claim best.
-
-    Returns:
-        The stem of the claim's number; None where there is no conflict.
-    """
+    """Detects another number in the same place, in digits or in words."""
     added = _added(copy)
     for part in copy.replacements:
         numbers = [t.stem for t in part.claim if t.stem[:1].isdigit() and t.stem in added]
@@ -259,47 +229,14 @@ def replaced_number(copy: NearCopy, support: Support) -> str | None:
     return None
 
 
-def replaced_unit(copy: NearCopy, support: Support) -> str | None:
-    """Detects another unit in the same place, of the same dimension: ``minutes`` for ``hours``.
-
-    Args:
-        copy: The claim and the sentence.
-        support: The part of the reference that supports the claim best.
-
-    Returns:
-        The stem of the claim's unit; None where there is no conflict.
-    """
-    for part in copy.replacements:
-        if len(part.claim) == 1 == len(part.sentence):
-            claimed, given = part.claim[0].stem, part.sentence[0].stem
-            if claimed != given and any(claimed in set_ and given in set_ for set_ in _SIZES):
-                return claimed
-            unit, other = UNITS.get(claimed), UNITS.get(given)
-            if unit and other and unit != other:
-                return claimed
-    return None
-
-
 def replaced_opposite(copy: NearCopy, support: Support) -> str | None:
-    """Detects an opposite in the same place: ``reliable sources`` for ``unreliable sources``.
-
-    Args:
-        copy: The claim and the sentence.
-        support: The part of the reference that supports the claim best.
-
-    Returns:
-        The stem of the claim's word; None where there is no conflict.
-    """
+    """Detects an opposite in the same place: ``reliable sources`` for ``unreliable sources``."""
     # "Not easy" and "hard" say the same.
     return None if _differ_in_negation(copy) else _opposite(copy)
 
 
 def replaced_negation(copy: NearCopy, support: Support) -> str | None:
     """Detects a negation that only the claim or only the sentence has in a place.
-
-    Args:
-        copy: The claim and the sentence.
-        support: The part of the reference that supports the claim best.
 
     Returns:
         The stem of the negation, or of the word that the claim has in its place.
@@ -316,13 +253,6 @@ def replaced_word(copy: NearCopy, support: Support) -> str | None:
 
     No capital shows a name there. Two words that share a character are let through, as synonyms
     often do, unless it ends names: ``法国`` and ``德国`` are two countries.
-
-    Args:
-        copy: The claim and the sentence.
-        support: The part of the reference that supports the claim best.
-
-    Returns:
-        The stem of the claim's first characters there; None where there is no conflict.
     """
     for part in copy.replacements:
         claimed, given = (
@@ -337,15 +267,7 @@ def replaced_word(copy: NearCopy, support: Support) -> str | None:
 
 
 def replaced_quantifier(copy: NearCopy, support: Support) -> str | None:
-    """Detects ``all`` or ``always`` in the place of ``some`` or ``often``.
-
-    Args:
-        copy: The claim and the sentence.
-        support: The part of the reference that supports the claim best.
-
-    Returns:
-        The stem of the claim's word; None where there is no conflict.
-    """
+    """Detects ``all`` or ``always`` in the place of ``some`` or ``often``."""
     for part in copy.replacements:
         given = {token.folded for token in part.sentence}
         for token in part.claim:
@@ -354,34 +276,8 @@ def replaced_quantifier(copy: NearCopy, support: Support) -> str | None:
     return None
 
 
-def turned_degree(claim: Wording, support: Support) -> str | None:
-    """Detects ``denser`` or ``more dense`` where the sentence says ``less dense``, or reversed.
-
-    Args:
-        claim: The tokens of the claim.
-        support: The part of the reference that supports the claim best.
-
-    Returns:
-        The stem of the claim's word; None where there is no conflict.
-    """
-    claimed = claim.read(degrees)
-    if not claimed:
-        return None
-    found = support.sentence.read(degrees)
-    turned = {(base, not is_more) for base, is_more in claimed} & (found - claimed)
-    return min(turned)[0] if turned else None
-
-
 def unfounded_generalisation(claim: Wording, support: Support) -> str | None:
-    """Detects ``all``, ``every`` or ``always`` in a claim where the reference limits nothing so.
-
-    Args:
-        claim: The tokens of the claim.
-        support: The part of the reference that supports the claim best.
-
-    Returns:
-        The stem of the claim's word; None where there is no conflict.
-    """
+    """Detects ``all``, ``every`` or ``always`` in a claim where the reference limits nothing so."""
     general = claim.read(generalisation)
     if general is None:
         return None
@@ -402,20 +298,6 @@ def _is_idiom(tokens: Sequence[Token], position: int) -> bool:
     before = tokens[max(position - 1, 0) : position]
     after = [token.text for token in tokens[position + 1 : position + 3]]
     return after == ["the", "time"] or any(token.text in _BEFORE_ALL for token in before)
-
-
-def degrees(tokens: Sequence[Token]) -> set[tuple[str, bool]]:
-    """Returns the stems of what is compared, each with whether there is more of it."""
-    found: set[tuple[str, bool]] = set()
-    if "than" not in [token.text for token in tokens]:
-        return found
-    for before, token in pairwise(tokens):
-        if before.text in ("more", "less"):
-            found.add((token.stem, before.text == "more"))
-    for token in tokens:
-        if token.text.endswith("er") and len(token.text) > _MIN_COMPARATIVE:
-            found |= {(stem(token.text[:-2]), True), (stem(token.text[:-1]), True)}
-    return found
 
 
 def _differ_in_negation(copy: NearCopy) -> bool:

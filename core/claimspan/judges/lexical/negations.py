@@ -34,15 +34,7 @@ _FEW: Final = 16
 
 
 def claim_negates(claim: Wording, support: Support) -> str | None:
-    """Detects a claim that denies what the sentence affirms: ``is not a film``, ``is a film``.
-
-    Args:
-        claim: The tokens of the claim.
-        support: The part of the reference that supports the claim best.
-
-    Returns:
-        The stem of the first denied word; None where there is no conflict.
-    """
+    """Detects a claim that denies what the sentence affirms: ``is not a film``, ``is a film``."""
     if claim and claim[0].language != "en":
         return _denied_by_claim(claim, support.sentence)
     # What the whole reference lacks is in none of its sentences.
@@ -57,15 +49,7 @@ def claim_negates(claim: Wording, support: Support) -> str | None:
 
 
 def reference_negates(claim: Wording, support: Support) -> str | None:
-    """Detects a sentence that denies what the claim affirms: ``is a film``, ``is not a film``.
-
-    Args:
-        claim: The tokens of the claim.
-        support: The part of the reference that supports the claim best.
-
-    Returns:
-        The stem of the first denied word; None where there is no conflict.
-    """
+    """Detects a sentence that denies what the claim affirms: ``is a film``, ``is not a film``."""
     # Where none of a few sentences denies it, the one that supports it best is not looked for.
     denials = support.reference.denials
     if not denials:

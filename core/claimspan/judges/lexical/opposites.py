@@ -196,15 +196,7 @@ def _table() -> Mapping[str, frozenset[str]]:
 
 
 def opposite_conflict(claim: Wording, support: Support) -> str | None:
-    """Detects an opposite beside the same word.
-
-    Args:
-        claim: The tokens of the claim.
-        support: The part of the reference that supports the claim best.
-
-    Returns:
-        The stem of the claim's word; None where there is no conflict.
-    """
+    """Detects an opposite beside the same word."""
     if claim and claim[0].language != "en":
         return _opposite_in_language(claim, support.sentence)
     if not _may_be_opposites(claim, support):
@@ -224,12 +216,7 @@ def opposite_conflict(claim: Wording, support: Support) -> str | None:
 
 
 def may_turn(claim: Wording, support: Support) -> bool:
-    """Tells whether the reference may have an opposite of a word of an English claim anywhere.
-
-    Args:
-        claim: The tokens of the claim.
-        support: The part of the reference that supports the claim best.
-    """
+    """Tells whether the reference may have an opposite of a word of an English claim anywhere."""
     sought, signs = claim.read(_sought), support.reference.signs
     return not (sought.listed.isdisjoint(signs.words) and sought.plain.isdisjoint(signs.turned))
 
@@ -249,13 +236,6 @@ def prefix_conflict(claim: Wording, support: Support) -> str | None:
 
     What is said of ``they`` stands in another sentence than its subject, so all of the window is
     looked at: ``Gift cards are valid for a year. They are non-refundable.``
-
-    Args:
-        claim: The tokens of the claim.
-        support: The part of the reference that supports the claim best.
-
-    Returns:
-        The stem of the claim's word; None where there is no conflict.
     """
     if claim and claim[0].language != "en":
         return None

@@ -20,7 +20,7 @@ from pydantic import JsonValue
 from claimspan.concurrency import gather_or_cancel
 from claimspan.cost.usage import add_undecided
 from claimspan.errors import JudgeError, RecordLimitError, ReplyError
-from claimspan.judges.llm.chat import ChatReply, Prompt, Token
+from claimspan.judges.llm.chat import ChatReply, Prompt, Settings, Token
 from claimspan.judges.llm.endpoint import Endpoint
 from claimspan.judges.llm.prompts import CHECK, CHECK_TOGETHER, TOGETHER, Ids, encode, informed
 from claimspan.judges.llm.refusals import TooLongError
@@ -484,25 +484,11 @@ _NUMBER: Final = re.compile(r"\d+")
 class Checker:
     """Decides cells of a matrix of claims against references, and remembers what it has decided."""
 
-    def __init__(
-        self,
-        cache: VerdictCache,
-        scope: str,
-        *,
-        references_per_call: int | None,
-        logprobs: bool,
-        instructions: str,
-        exact_schema: bool,
-        seed: int | None,
-    ) -> None:
+    def __init__(self, cache: VerdictCache, scope: str, settings: Settings) -> None:
         # ``scope`` is what a verdict depends on beside the texts: model, prompts, address.
         self._cache = cache
         self._scope = scope
-        self._references_per_call = references_per_call
-        self._logprobs = logprobs
-        self._instructions = instructions
-        self._exact_schema = exact_schema
-        self._seed = seed
+        self._settings = settings
         # Tokens of the references in one call: the most that fitted, and the most that may fit.
         self._fitted = 0.0
         self._max_tokens = float(_MAX_REFERENCE_TOKENS)
@@ -532,7 +518,7 @@ class Checker:
                 texts,
                 references,
                 _unknown_cells(keys, known),
-                references_per_call=self._references_per_call,
+                references_per_call=self._settings.chunks_per_call,
                 context=context,
                 max_tokens=self._max_tokens,
             )
@@ -571,14 +557,14 @@ class Checker:
         """The prompt of one call."""
         exact = exact_verdicts_schema(ids.call, list(ids.claims), list(ids.columns))
         return Prompt(
-            system=informed(_system_prompt(batch), self._instructions),
+            system=informed(_system_prompt(batch), self._settings.instructions),
             user=encode(_material(batch, ids, question)),
             schema_name="verdicts",
-            schema=exact if self._exact_schema else verdicts_schema(),
+            schema=exact if self._settings.exact_schema else verdicts_schema(),
             plain_schema=verdicts_schema(),
             # A tokenizer that splits every digit takes 8 tokens for `"12:E",`.
             max_tokens=64 + len(ids.claims) * (32 + 8 * len(ids.columns)),
-            logprobs=self._logprobs,
+            logprobs=self._settings.logprobs,
         )
 
     def draw_ids(self, batch: CheckBatch, question: str | None, attempt: int) -> _Ids:
@@ -587,7 +573,7 @@ class Checker:
         if batch.is_joint:
             columns.append(batch.context.column)
         content = (str(attempt), question or "", *batch.claims.values(), *batch.references.values())
-        ids = Ids(self._seed, *content)
+        ids = Ids(self._settings.seed, *content)
         return _Ids(
             ids.call(),
             dict(zip(ids.claims(len(batch.claims)), batch.claims, strict=True)),

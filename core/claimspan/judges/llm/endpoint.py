@@ -32,7 +32,15 @@ from claimspan.errors import (
     JudgeUnavailableError,
     ReplyError,
 )
-from claimspan.judges.llm.chat import ChatModel, ChatReply, ChatRequest, Prompt, Traits, traits_of
+from claimspan.judges.llm.chat import (
+    ChatModel,
+    ChatReply,
+    ChatRequest,
+    Prompt,
+    Settings,
+    Traits,
+    traits_of,
+)
 from claimspan.judges.llm.dialect import LIMITS, Dialect
 from claimspan.judges.llm.refusals import Refusal, TooLongError, read_refusal
 from claimspan.text.tokens import count_tokens, token_upper_bound
@@ -134,30 +142,22 @@ class Endpoint:
         self,
         model: ChatModel,
         dialect: Dialect,
+        settings: Settings,
         *,
-        concurrency: int,
-        call_seconds: float,
         price: Price | None,
-        budget: Budget | None,
         secrets: Sequence[SecretStr] = (),
     ) -> None:
-        """Set what holds for every call; see ``ModelJudge``. No error repeats a secret."""
+        """Set what holds for every call. No error repeats a secret."""
         self.model: Final = model
         self.dialect: Final = dialect
         self.traits: Final[Traits] = traits_of(model)
-        self._concurrency = concurrency
-        self._call_seconds = call_seconds
+        self._settings = settings
         self._price = price or Price(input=0.0, output=0.0)
-        self._budget = budget
         self.secrets = tuple(secrets)
         self.breaker = CircuitBreaker()
         self._slots: WeakKeyDictionary[AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
         self._told: set[str] = set()
         self._learned: dict[str, None] = {}
-
-    @property
-    def _length_option(self) -> str:
-        return self.dialect.limit_name
 
     @property
     def learned(self) -> Sequence[str]:
@@ -175,9 +175,9 @@ class Endpoint:
             JudgeError: The endpoint refuses the request; the message says why.
         """
         call = _Call(self, prompt)
-        slots = asyncio.Semaphore(self._concurrency)
+        slots = asyncio.Semaphore(self._settings.concurrency)
         async with self._slots.setdefault(asyncio.get_running_loop(), slots):
-            clock = Clock(self._call_seconds)
+            clock = Clock(self._settings.call_seconds)
             try:
                 async with clock.running():
                     return await call.run(clock)
@@ -186,7 +186,8 @@ class Endpoint:
                     raise
                 self.breaker.record_failure()
                 raise JudgeUnavailableError(
-                    f"no reply within {self._call_seconds:g} s; requests made: {call.n_requests}"
+                    f"no reply within {self._settings.call_seconds:g} s; requests made: "
+                    f"{call.n_requests}"
                 ) from None
             finally:
                 await call.settle()
@@ -242,9 +243,10 @@ class Endpoint:
 
     def budgets(self) -> list[Budget]:
         """The budgets of judge and evaluation; the former lifts the limits of the record."""
-        if self._budget is not None:
-            lift_record_limits(self._budget.calls_per_record, self._budget.tokens_per_record)
-        given = dict.fromkeys((self._budget, current_budget()))
+        own = self._settings.budget
+        if own is not None:
+            lift_record_limits(own.calls_per_record, own.tokens_per_record)
+        given = dict.fromkeys((own, current_budget()))
         return [each for each in given if each is not None]
 
     def maximum(self, request: ChatRequest, budgets: Sequence[Budget]) -> Usage:
