@@ -16,9 +16,8 @@ from opentelemetry.sdk.trace import TracerProvider
 from claimspan.cost import Budget
 from claimspan.evaluation.estimate import REASONING_TOKENS_PER_CALL
 from claimspan.judges import OpenAIJudge, default_judge
-from claimspan.judges.choice import PROVIDERS
-from claimspan.judges.options import OPTIONS as JUDGE_OPTIONS
-from claimspan.judges.options import parse_options
+from claimspan.judges.choice import OPTIONS as JUDGE_OPTIONS
+from claimspan.judges.choice import PROVIDERS, parse_options
 from claimspan.metrics import METRICS, measure
 from claimspan.verdicts import Label, Verdict, VerdictMatrices, VerdictMatrix
 from claimspan_celery import CeleryDispatcher

@@ -20,7 +20,7 @@ from langchain_core.retrievers import BaseRetriever
 from pydantic import PrivateAttr
 
 from claimspan.text.sentences import split_prose
-from claimspan.text.slovenian import slovenian_words
+from claimspan.text.words import slovenian_words
 
 __all__ = ["Bm25", "build_plain", "build_slovenian", "chunked"]
 

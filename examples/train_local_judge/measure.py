@@ -21,8 +21,7 @@ from typing import Final, Protocol
 
 from claimspan.judges import LexicalJudge
 from claimspan.judges.local.cross_encoder import CrossEncoder, ModelFiles
-from claimspan.judges.local.features import cell_features
-from claimspan.judges.local.windows import Passage
+from claimspan.judges.local.reading import Passage, cell_features
 from claimspan.verdicts import Claim, Verdict
 
 __all__ = ["load_benchmark", "main"]

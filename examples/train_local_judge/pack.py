@@ -22,7 +22,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Final
 
-from claimspan.judges.local.windows import Passage
+from claimspan.judges.local.reading import Passage
 from train_local_judge import people, texts
 from train_local_judge.lexicon import Lexicon
 from train_local_judge.pairs import Document, Summary

@@ -12,7 +12,7 @@ from pathlib import Path
 from random import Random
 from typing import Final, TypedDict, cast
 
-from claimspan.judges.local.windows import gather_sentences
+from claimspan.judges.local.reading import gather_sentences
 from claimspan.text.sentences import split_prose
 from train_local_judge.pairs import Document, Pair, Summary
 from train_local_judge.texts import tidy

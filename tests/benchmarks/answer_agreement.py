@@ -30,7 +30,7 @@ from lexical_agreement import auroc, balanced_accuracy, best_threshold, half_of
 
 from claimspan.judges import Judge, LexicalJudge
 from claimspan.judges.local.judge import LocalJudge
-from claimspan.judges.references import AnswerText
+from claimspan.judges.protocol import AnswerText
 from claimspan.verdicts import Claim, Label, Verdict
 
 DATA: Final = Path(__file__).resolve().parents[3] / "shared" / "data"

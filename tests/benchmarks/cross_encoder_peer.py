@@ -8,8 +8,8 @@ import tempfile
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from claimspan.judges.local.bundled import bundled_files
 from claimspan.judges.local.cross_encoder import TextPair
+from claimspan.judges.local.models import bundled_files
 
 __all__ = ["is_installed", "peer"]
 

@@ -33,9 +33,9 @@ from numpy.typing import NDArray
 from claimspan import RagRecord
 from claimspan.files.record_files import read_records
 from claimspan.judges import LexicalJudge
-from claimspan.judges.local.bundled import bundled_files
 from claimspan.judges.local.cross_encoder import CrossEncoder, TextPair
-from claimspan.judges.local.windows import Passage
+from claimspan.judges.local.models import bundled_files
+from claimspan.judges.local.reading import Passage
 from claimspan.verdicts import Claim, Verdict
 
 from near_ties import IN_8_BITS, IN_32_BITS, BoundedEncoder

@@ -28,9 +28,9 @@ from results import Bar, Results, Table, show
 from claimspan import Chunk, RagRecord
 from claimspan.evaluation.matrices import judge_matrices
 from claimspan.judges import LexicalJudge
-from claimspan.judges.local.bundled import bundled_files
 from claimspan.judges.local.cross_encoder import CrossEncoder, TextPair
 from claimspan.judges.local.judge import LocalJudge
+from claimspan.judges.local.models import bundled_files
 from claimspan.text.sentences import split_prose
 from claimspan.verdicts import Claim
 

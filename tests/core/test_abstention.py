@@ -7,7 +7,7 @@ from typing import Final
 import pytest
 
 from claimspan.judges import LexicalJudge
-from claimspan.judges.references import AnswerText
+from claimspan.judges.protocol import AnswerText
 from claimspan.text.abstention import abstains, abstention_strength
 from claimspan.verdicts import Claim, Label
 

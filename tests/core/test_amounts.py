@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from claimspan.text.amounts import Amount, amounts
-from claimspan.text.number_forms import is_continental, read_number
+from claimspan.text.amounts import Amount, amounts, is_continental, read_number
 
 
 def only(text: str) -> Amount:

@@ -7,7 +7,7 @@ import pytest
 from claimspan.errors import ConfigError, MissingExtraError
 from claimspan.evaluation.evaluate import evaluate, evaluate_many
 from claimspan.judges import LexicalJudge, LocalJudge, default_judge
-from claimspan.judges.local import bundled
+from claimspan.judges.local import models
 
 from scripted import ScriptedJudge, make_record
 
@@ -50,7 +50,7 @@ def hide(package: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def find(name: str) -> str | None:
         return None if name == package else name
 
-    monkeypatch.setattr(bundled, "find_spec", find)
+    monkeypatch.setattr(models, "find_spec", find)
 
 
 @pytest.mark.parametrize("package", ["onnxruntime", "tokenizers", "claimspan_local_weights"])

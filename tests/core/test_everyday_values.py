@@ -9,7 +9,7 @@ from typing import Final
 import pytest
 
 from claimspan.judges import LexicalJudge, LocalJudge
-from claimspan.judges.references import AnswerText
+from claimspan.judges.protocol import AnswerText
 from claimspan.text.values import read_values
 from claimspan.verdicts import Claim, Label
 

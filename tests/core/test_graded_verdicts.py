@@ -14,7 +14,7 @@ from claimspan import Claim, Label, Verdict, VerdictMatrix
 from claimspan.errors import ConfigError
 from claimspan.evaluation.evaluate import aevaluate
 from claimspan.judges import OpenAIJudge
-from claimspan.judges.llm.logprobs import Token, graded_verdict, graded_verdicts
+from claimspan.judges.llm.checking import Token, graded_verdict, graded_verdicts
 from claimspan.judges.verdict_cache import VerdictCache
 from claimspan.metrics.coverage import coverage, coverage_of_set
 

@@ -16,9 +16,9 @@ from claimspan.cost.usage import Usage
 from claimspan.judges import LexicalJudge
 from claimspan.judges.lexical.coverage import Reference
 from claimspan.statistics.intervals import mean_estimates
-from claimspan.text.footers import is_footer
+from claimspan.text.citations import is_footer
 from claimspan.text.languages import detect_language
-from claimspan.text.refusals_by_language import declined
+from claimspan.text.refusals import declined
 from claimspan.text.sentences import split_prose
 from claimspan.text.shown import without_shown
 from claimspan.text.values import read_values

@@ -20,6 +20,7 @@ from claimspan.cost.usage import metered
 from claimspan.errors import BudgetExceededError, ConfigError, JudgeError
 from claimspan.evaluation.evaluate import aevaluate, evaluate
 from claimspan.judges import OpenAIJudge
+from claimspan.judges.verdict_cache import VerdictCache
 
 from judge_server import Exchange, JudgeServer, judge_server, reply_to
 from judged import RECORD
@@ -211,9 +212,8 @@ async def test_judges_of_two_endpoints_share_no_cached_verdict(server: JudgeServ
         AsyncOpenAI(api_key=KEY, base_url=server.url) as one,
         AsyncOpenAI(api_key=KEY, base_url=f"{server.url}/other") as other,
     ):
-        first = OpenAIJudge("stub", client=one)
-        cache = first._cache  # pyright: ignore[reportPrivateUsage] - what a file would hold
-        await first.extract_claims("It is so.")
+        cache = VerdictCache()
+        await OpenAIJudge("stub", client=one, cache=cache).extract_claims("It is so.")
         await OpenAIJudge("stub", client=other, cache=cache).extract_claims("It is so.")
 
     assert server.calls == 2

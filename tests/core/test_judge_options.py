@@ -18,8 +18,7 @@ from claimspan.cli.judge_options import judge_from, judges_from
 from claimspan.cli.main import COMMANDS, build_app
 from claimspan.errors import ClaimspanError, ConfigError
 from claimspan.judges import LexicalJudge, ModelJudge, OpenAIJudge, default_judge
-from claimspan.judges.choice import NOWHERE
-from claimspan.judges.options import parse_options
+from claimspan.judges.choice import NOWHERE, parse_options
 
 from command_line import invoke, run
 from judge_server import JudgeServer, judge_server

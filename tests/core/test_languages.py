@@ -6,7 +6,7 @@ from typing import Final
 
 import pytest
 
-from claimspan.judges.local.language import readable_cells
+from claimspan.judges.local.judge import readable_cells
 from claimspan.text.languages import detect_language, languages_of
 
 SHORT: Final = {

@@ -15,10 +15,9 @@ from hypothesis import strategies as st
 
 from claimspan.judges import LexicalJudge
 from claimspan.judges.lexical import conflicts, rows
-from claimspan.judges.lexical.coverage import Corpus, Reference, Support
+from claimspan.judges.lexical.coverage import Corpus, Reference, Support, Wording
 from claimspan.judges.lexical.readings import KeptReferences
-from claimspan.judges.lexical.wording import Wording
-from claimspan.judges.references import AnswerText
+from claimspan.judges.protocol import AnswerText
 from claimspan.judges.values import StatedValues
 from claimspan.text.words import tokenize
 from claimspan.verdicts import Claim, VerdictMatrix
@@ -55,8 +54,7 @@ def _look_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(rows, "may_conflict", always)
     monkeypatch.setattr(conflicts, "may_be_copied", always)
-    monkeypatch.setattr(conflicts, "may_be_turned", always)
-    monkeypatch.setattr("claimspan.judges.lexical.negation_conflicts._FEW", -1)
+    monkeypatch.setattr("claimspan.judges.lexical.negations._FEW", -1)
     monkeypatch.setattr(Support, "quotes", never)
     monkeypatch.setattr(StatedValues, "may_share", always)
 

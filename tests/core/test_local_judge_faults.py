@@ -258,7 +258,7 @@ def test_a_fork_while_the_judge_loads_or_computes_leaves_one_that_works() -> Non
 @needs_fork
 def test_a_fork_while_a_thread_reads_a_passage_leaves_a_child_that_can_read_it() -> None:
     code = (
-        "from claimspan.judges.local.windows import Passage\n"
+        "from claimspan.judges.local.reading import Passage\n"
         "lock = getattr(vars(Passage)['windows'], 'lock', threading.RLock())\n"
         "held = threading.Event()\n"
         "def hold():\n"

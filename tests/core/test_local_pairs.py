@@ -13,10 +13,15 @@ import pytest
 
 from claimspan.errors import ConfigError, JudgeError
 from claimspan.judges.local.background import InferenceThread, Stop, never
-from claimspan.judges.local.bundled import bundled_files
-from claimspan.judges.local.cross_encoder import CrossEncoder, Reading, TextPair
+from claimspan.judges.local.cross_encoder import (
+    CrossEncoder,
+    KnownLogits,
+    PairCounts,
+    Reading,
+    TextPair,
+)
 from claimspan.judges.local.judge import LocalJudge
-from claimspan.judges.local.known_logits import KnownLogits, PairCounts
+from claimspan.judges.local.models import bundled_files
 from claimspan.judges.local.reading import Decided, Reads
 from claimspan.judges.local.shared_reads import SharedReads, Work
 from claimspan.verdicts import Claim, VerdictMatrix

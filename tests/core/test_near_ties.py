@@ -9,8 +9,8 @@ from typing import Final
 
 import pytest
 
-from claimspan.judges.local.bundled import bundled_files
 from claimspan.judges.local.cross_encoder import CrossEncoder, TextPair
+from claimspan.judges.local.models import bundled_files
 
 from near_ties import IN_8_BITS, IN_32_BITS, BoundedEncoder
 

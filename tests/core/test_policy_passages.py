@@ -7,7 +7,7 @@ import pytest
 from claimspan import Chunk, RagRecord, evaluate
 from claimspan.judges import Judge, LexicalJudge
 from claimspan.judges.local.judge import LocalJudge
-from claimspan.judges.references import AnswerText
+from claimspan.judges.protocol import AnswerText
 from claimspan.verdicts import Claim, Label
 
 JUDGES = [LexicalJudge(), LocalJudge()]

@@ -11,7 +11,7 @@ import pytest
 
 from claimspan.judges import LexicalJudge
 from claimspan.text.abstention import abstains
-from claimspan.text.refusals_by_language import declined
+from claimspan.text.refusals import declined
 
 SENTENCES: Final = tomllib.loads(
     Path(__file__).with_name("refusals.toml").read_text(encoding="utf-8")

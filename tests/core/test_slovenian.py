@@ -9,8 +9,7 @@ import pytest
 
 from claimspan import GroundTruth
 from claimspan.text.sentences import split_prose
-from claimspan.text.slovenian import slovenian_stem, slovenian_words
-from claimspan.text.words import tokenize
+from claimspan.text.words import slovenian_stem, slovenian_words, tokenize
 
 FORMS: Final[tuple[Literal["NFC"], Literal["NFD"]]] = ("NFC", "NFD")
 """A caron is part of its letter, or a character of its own."""

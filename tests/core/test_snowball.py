@@ -9,8 +9,10 @@ from typing import Final, Protocol, cast
 
 import pytest
 
-from claimspan.text.snowball import stemmer
-from claimspan.text.words import _STEMMERS  # pyright: ignore[reportPrivateUsage] - all of them
+from claimspan.text.words import (
+    _STEMMERS,  # pyright: ignore[reportPrivateUsage] - all of them
+    stemmer,
+)
 
 
 class Stemmer(Protocol):

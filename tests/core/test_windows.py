@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from claimspan.judges.local.windows import WINDOW_WORDS, Passage, gather_sentences
+from claimspan.judges.local.reading import WINDOW_WORDS, Passage, gather_sentences
 
 FILLING = "Nothing much happened in the valley on that long and quiet afternoon."
 

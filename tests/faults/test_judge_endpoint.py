@@ -23,7 +23,7 @@ import pytest
 from claimspan.errors import ConfigError, JudgeError
 from claimspan.evaluation.evaluate import aevaluate, aevaluate_many, evaluate
 from claimspan.judges import OpenAIJudge
-from claimspan.judges.llm.circuit_breaker import MAX_FAILURES, OPEN_SECONDS, CircuitBreaker
+from claimspan.judges.llm.endpoint import MAX_FAILURES, OPEN_SECONDS, CircuitBreaker
 
 from judge_server import Exchange, JudgeServer, completion, judge_server, reply_to
 from judged import RECORD, make_judge

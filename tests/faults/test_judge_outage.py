@@ -18,7 +18,7 @@ import pytest
 from claimspan.errors import ConfigError, JudgeError, JudgeUnavailableError, ReplyError
 from claimspan.evaluation.evaluate import aevaluate_many
 from claimspan.judges import CascadeJudge, LexicalJudge
-from claimspan.judges.llm.circuit_breaker import MAX_FAILURES, OPEN_SECONDS, CircuitBreaker
+from claimspan.judges.llm.endpoint import MAX_FAILURES, OPEN_SECONDS, CircuitBreaker
 from claimspan.judges.llm.openai_chat import read_completion
 from claimspan_langchain import ClaimspanCallbackHandler
 from claimspan_tracing import Budget, Monitor

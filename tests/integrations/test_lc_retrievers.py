@@ -19,7 +19,7 @@ from langchain_core.vectorstores import InMemoryVectorStore
 from langchain_text_splitters import RecursiveCharacterTextSplitter
 
 from claimspan.retrievers import retriever_of
-from claimspan.text.slovenian import slovenian_words
+from claimspan.text.words import slovenian_words
 from claimspan_bench.pandachat import evaluate_submissions, run_retriever
 
 from panda_files import SAMPLE, sample

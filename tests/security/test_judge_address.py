@@ -13,8 +13,8 @@ from claimspan import Usage
 from claimspan.cost import Budget
 from claimspan.errors import ClaimspanError, ConfigError, JudgeError, JudgeUnavailableError
 from claimspan.judges import CascadeJudge, LexicalJudge, OpenAIJudge
-from claimspan.judges.llm import base_url
-from claimspan.judges.llm.base_url import is_forbidden_address
+from claimspan.judges.llm import openai_chat
+from claimspan.judges.llm.openai_chat import is_forbidden_address
 from claimspan_tracing import Monitor
 
 from judge_server import Exchange, JudgeServer, judge_server
@@ -113,7 +113,7 @@ async def test_a_name_that_leads_to_a_forbidden_address_is_sent_nothing(
     server: JudgeServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # No test can count on a link-local address: the server's own takes its place.
-    monkeypatch.setattr(base_url, "_METADATA_ADDRESSES", frozenset({"127.0.0.1"}))
+    monkeypatch.setattr(openai_chat, "_METADATA_ADDRESSES", frozenset({"127.0.0.1"}))
     budget = Budget(calls_per_day=10)
     judge = OpenAIJudge(
         "stub",
@@ -142,7 +142,7 @@ async def test_a_name_is_looked_at_again_with_every_connection(
 
     server.behave = hang_up
     await judge.extract_claims("It is 1.")
-    monkeypatch.setattr(base_url, "_METADATA_ADDRESSES", frozenset({"127.0.0.1"}))
+    monkeypatch.setattr(openai_chat, "_METADATA_ADDRESSES", frozenset({"127.0.0.1"}))
 
     with pytest.raises(JudgeError, match="link-local or metadata address"):
         await judge.extract_claims("It is 2.")

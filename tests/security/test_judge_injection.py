@@ -22,7 +22,7 @@ from claimspan.errors import JudgeError
 from claimspan.evaluation.evaluate import aevaluate
 from claimspan.judges import OpenAIJudge
 from claimspan.judges.llm.chat import ChatReply, ChatRequest
-from claimspan.judges.llm.encoding import Ids, encode
+from claimspan.judges.llm.prompts import Ids, encode
 from claimspan.judges.values import is_bare_value
 from claimspan.text.injection import injection_signs
 

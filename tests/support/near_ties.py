@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final, Protocol, cast
 
 import numpy as np
 
-from claimspan.judges.local.bundled import bundled_files
 from claimspan.judges.local.cross_encoder import CrossEncoder
+from claimspan.judges.local.models import bundled_files
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -34,7 +34,7 @@ from claimspan.files.names import Columns
 from claimspan.files.no_records import no_records
 from claimspan.files.record_files import RecordFile, read_usable_records
 from claimspan.judges import JUDGE_VARIABLE, Judge, default_judge
-from claimspan.judges.options import parse_options
+from claimspan.judges.choice import parse_options
 from claimspan.meta_evaluation.agreement import Agreement, measure_agreement
 from claimspan.meta_evaluation.calibration import MAX_LOSS, calibrate, split_tune_test
 from claimspan.meta_evaluation.labelled import LabelledClaim, judge_labelled, read_labelled

@@ -9,8 +9,7 @@ import typer
 
 from claimspan.errors import ConfigError
 from claimspan.judges import Judge, default_judge
-from claimspan.judges.choice import takes_options
-from claimspan.judges.options import parse_options
+from claimspan.judges.choice import parse_options, takes_options
 
 __all__ = [
     "JUDGE_HELP",

@@ -14,8 +14,7 @@ from typing import Final, NamedTuple
 from claimspan.concurrency import gather_or_cancel
 from claimspan.errors import ClaimspanError, JudgeError
 from claimspan.judges.calibrated import CalibratedJudge
-from claimspan.judges.protocol import Cell, ContextJudge, Judge, SparseJudge
-from claimspan.judges.references import AnswerText
+from claimspan.judges.protocol import AnswerText, Cell, ContextJudge, Judge, SparseJudge
 from claimspan.records import RagRecord
 from claimspan.verdicts import Claim, VerdictMatrices, VerdictMatrix
 

@@ -25,7 +25,7 @@ from claimspan.judges.protocol import (
 )
 from claimspan.verdicts import Claim, Label, Verdict, VerdictMatrix
 
-__all__ = ["LEXICAL_THRESHOLDS", "CascadeJudge", "Thresholds"]
+__all__ = ["CascadeJudge", "Thresholds"]
 
 
 class Thresholds(BaseModel):
@@ -71,7 +71,7 @@ class Thresholds(BaseModel):
 # From `claimspan calibrate` on the ten labelled development sets together, with 2 % of wrong
 # verdicts allowed. On the 6,448 claims set aside, LexicalJudge then decides 19.6 % of the verdicts
 # alone; 2.0 % of all verdicts are wrong by that.
-LEXICAL_THRESHOLDS: Final = Thresholds(low=0.19, high=0.72)
+_LEXICAL_THRESHOLDS: Final = Thresholds(low=0.19, high=0.72)
 """Thresholds for ``LexicalJudge`` as the cheap judge."""
 
 
@@ -84,7 +84,7 @@ class CascadeJudge:
     """
 
     def __init__(
-        self, cheap: Judge, strong: Judge, *, thresholds: Thresholds = LEXICAL_THRESHOLDS
+        self, cheap: Judge, strong: Judge, *, thresholds: Thresholds = _LEXICAL_THRESHOLDS
     ) -> None:
         """Creates a cascade of two judges.
 

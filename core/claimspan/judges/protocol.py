@@ -13,6 +13,7 @@ from claimspan.records import RagRecord
 from claimspan.verdicts import Claim, VerdictMatrix
 
 __all__ = [
+    "AnswerText",
     "BudgetedJudge",
     "Cell",
     "ClaimLimitedJudge",
@@ -23,6 +24,18 @@ __all__ = [
     "PortableJudge",
     "SparseJudge",
 ]
+
+
+class AnswerText(str):
+    """A reference that answers the question: a ground truth or a response, not a passage.
+
+    An evaluation marks these two texts by this type. A judge may read them by the question: an
+    answer need not repeat what the question says, and may decline to answer. To every other judge
+    they are texts like any.
+    """
+
+    __slots__ = ()
+
 
 Cell = tuple[int, int]
 """Index of a claim, and index of a reference."""

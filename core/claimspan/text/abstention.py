@@ -12,18 +12,19 @@ from typing import Final
 from claimspan.text.clauses import assertions
 from claimspan.text.languages import detect_language
 from claimspan.text.markdown import content_sentences
-from claimspan.text.phrases import (
+from claimspan.text.refusals import (
+    DENIALS,
+    declined,
     is_apology,
     is_referral,
+    may_decline,
     normalise,
     starts_with_abstention,
 )
-from claimspan.text.refusals import DENIALS
-from claimspan.text.refusals_by_language import declined, may_decline
 
-__all__ = ["MAX_ABSTENTION_CHARACTERS", "abstains", "abstention_strength"]
+__all__ = ["abstains", "abstention_strength"]
 
-MAX_ABSTENTION_CHARACTERS: Final = 600
+_MAX_ABSTENTION_CHARACTERS: Final = 600
 """A longer response says more than that it cannot answer, however it begins."""
 
 # The first and the last sentence lie within this many characters of the ends; a text of ten
@@ -81,14 +82,14 @@ def abstains(text: str) -> bool:
 
     Args:
         text: A response, in English or a language of ``beside_answers.toml``. One of more than
-            ``MAX_ABSTENTION_CHARACTERS`` does not abstain.
+            ``_MAX_ABSTENTION_CHARACTERS`` does not abstain.
 
     Returns:
         Of the refusals of FinanceBench that are no longer than that, True for 53 of 90 in the tune
         half and 55 of 111 in the test half; the others assert something. Of the 516 answers that
         people call right, True for none.
     """
-    if len(text) > MAX_ABSTENTION_CHARACTERS or not _may_abstain(text):
+    if len(text) > _MAX_ABSTENTION_CHARACTERS or not _may_abstain(text):
         return False
     language = detect_language(text) or "en"
     declines = apologises = refers = False

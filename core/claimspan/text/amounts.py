@@ -11,25 +11,287 @@ from collections.abc import Iterator
 from decimal import Decimal
 from typing import Final, Literal, NamedTuple
 
-from claimspan.text import amount_marks as marks
-from claimspan.text.number_forms import (
-    find_numbers,
-    is_continental,
-    other_reading,
-    read_number,
-)
 from claimspan.text.units import CELSIUS, CURRENCIES, FAHRENHEIT, PERCENT, PERCENTS, SCALES, UNITS
-from claimspan.text.value_signs import DIGIT, signs_of
-from claimspan.text.value_vocabulary import MONTHS
+from claimspan.text.value_signs import DIGIT, MONTHS, signs_of
 from claimspan.text.value_words import with_digits
-from claimspan.text.words import FUNCTION_WORDS, stem
+from claimspan.text.words import CARDINALS, FUNCTION_WORDS, stem
 
-__all__ = ["PERCENT", "SCALES", "Amount", "AmountKind", "Sign", "amounts", "amounts_in_digits"]
+__all__ = [
+    "BOUND_WORDS",
+    "HEDGE_WORDS",
+    "LEADING_WORDS",
+    "PERCENT",
+    "SCALES",
+    "Amount",
+    "AmountKind",
+    "WrittenNumber",
+    "amounts",
+    "amounts_in_digits",
+    "is_continental",
+    "is_hedged",
+    "read_number",
+]
+
+
+# --- the forms of numbers -------------------------------------------------------------------------
+
+# Numbers are decimals, not floats, so that a comparison at the edge of a rounding is exact.
+
+# Thin, narrow and no-break spaces. A plain space also separates the columns of a table.
+_SPACES: Final = "\u00a0\u2009\u202f"
+_DIGITS: Final = (
+    rf"(?:\d{{1,3}}(?:[.,'’{_SPACES}]\d{{3}})+(?!\d)(?:[.,]\d+)?|\d+(?:[.,]\d+)?|[.,]\d+)"
+)
+"""A pattern for one number in digits, without its sign."""
+_NUMBER: Final = re.compile(_DIGITS)
+_DIGIT: Final = re.compile(r"\d")
+
+_CONTINENTAL: Final = re.compile(r"(?<![\d.,])\d{1,3}(?:\.\d{3})*,\d{1,2}(?!\d|[.,]\d)")
+# Most texts have no such place, and it is found ten times as fast.
+_DECIMAL_COMMA: Final = re.compile(r"\d,\d")
+_ENGLISH: Final = re.compile(r"(?<![\d.,])\d{1,3}(?:,\d{3})*\.\d{1,2}(?!\d|[.,]\d)|\d,\d{3}\.\d")
+_OPEN: Final = re.compile(r"[1-9]\d{0,2}\.\d{3}")
+_GROUPS: Final = re.compile(r"\d{1,3}(?:([.,])\d{3})(?:\1\d{3})*")
+
+
+class WrittenNumber(NamedTuple):
+    """A number with the precision that it is written to."""
+
+    value: Decimal
+    """The number."""
+
+    step: Decimal
+    """The value of its last digit: 0.01 for ``8.70``, 1 for ``1,577``."""
+
+
+def _find_numbers(text: str) -> Iterator[re.Match[str]]:
+    """Yields the numbers in digits of a text, in order, each as ``_DIGITS`` matches it."""
+    end = 0
+    # Looking for digits first takes a tenth of the time.
+    while digit := _DIGIT.search(text, end):
+        start = digit.start()
+        if start > end and text[start - 1] in ".,":  # the point of ".5"
+            start -= 1
+        number = _NUMBER.match(text, start)
+        if number is None:
+            return
+        end = number.end()
+        yield number
+
+
+def is_continental(text: str) -> bool:
+    """Tells whether a text writes decimals with a comma, and groups of thousands with a point.
+
+    Only numbers that can be read in one way count: ``8,7`` and ``1.577,00`` against ``8.7``.
+
+    Args:
+        text: Any text; in doubt it is taken for English.
+    """
+    if not _DECIMAL_COMMA.search(text):
+        return False
+    return bool(_CONTINENTAL.search(text)) and not _ENGLISH.search(text)
+
+
+def read_number(written: str, *, continental: bool = False) -> WrittenNumber:
+    """Reads one number.
+
+    Args:
+        written: What ``_DIGITS`` matches, or an English number word up to ninety.
+        continental: How to read ``1.577`` and ``1,577``, which alone could be either.
+
+    Returns:
+        The number with its precision.
+    """
+    if written.casefold() in CARDINALS:
+        return WrittenNumber(Decimal(CARDINALS[written.casefold()]), Decimal(1))
+    if written.isdecimal():
+        return WrittenNumber(Decimal(written), Decimal(1))
+    digits = re.sub(rf"['’{_SPACES}]", "", written)
+    decimal = _decimal_sign(digits, continental=continental)
+    whole, _, fraction = digits.rpartition(decimal) if decimal else (digits, "", "")
+    # ".5" has nothing before its point.
+    plain = re.sub(r"[.,]", "", whole) or "0"
+    return WrittenNumber(
+        Decimal(f"{plain}.{fraction}" if fraction else plain), Decimal(1).scaleb(-len(fraction))
+    )
+
+
+def _other_reading(written: str, text: str) -> Decimal | None:
+    """Returns what a number is in the other convention, where its text does not tell which it has.
+
+    Returns:
+        12500 for ``12.500``; None for a number that can be read in one way only.
+    """
+    is_open = "." in written and bool(_OPEN.fullmatch(written)) and not _ENGLISH.search(text)
+    return Decimal(written.replace(".", "")) if is_open else None
+
+
+def _decimal_sign(digits: str, *, continental: bool) -> str:
+    """Returns the sign before the fraction of a number; empty where it has none."""
+    signs = [sign for sign in digits if sign in ".,"]
+    if not signs:
+        return ""
+    if len(set(signs)) == 2:  # "1,577.00" and "1.577,00": the last one
+        return signs[-1]
+    if len(signs) > 1:  # "1.577.000": groups
+        return ""
+    # No group of thousands follows a 0: "0,577" and "0.577" are fractions in any language.
+    if not _GROUPS.fullmatch(digits) or digits.startswith("0"):
+        return signs[0]
+    thousands = "." if continental else ","
+    return "" if signs[0] == thousands else signs[0]
+
+
+# --- what stands beside a number ------------------------------------------------------------------
+
+_Bound = Literal["", "<", "<=", ">", ">="]
+"""On which side of a number the value is, and whether the number itself may be it."""
+
+HEDGE_WORDS: Final = frozenset(
+    "about approximately approx around roughly nearly almost some circa c ca etwa ungefähr rund "
+    "knapp približno okoli okrog skoraj environ presque autour près".split()
+)
+"""Words in lower case by which a number is a rough figure."""
+_HEDGES: Final = re.compile(
+    rf"(?:~|≈|\b(?:{'|'.join(sorted(HEDGE_WORDS, key=len, reverse=True))})\.?(?:\sde)?)\s*$",
+    re.IGNORECASE,
+)
+_BEFORE: Final[tuple[tuple[_Bound, str], ...]] = (
+    (">=", r"(?:no|not) (?:less|fewer) than|nicht weniger als|pas moins de|ne manj kot"),
+    ("<=", r"(?:no|not) more than|nicht mehr als|pas plus de|ne več kot"),
+    (
+        ">",
+        r">|over|above|more than|greater than|exceed(?:s|ed|ing)?|beyond|über|mehr als|več kot|nad|"
+        r"plus de|au-delà de",
+    ),
+    (
+        ">=",
+        r"≥|>=|at least|(?:a )?minimum(?: of)?|from at least|mindestens|wenigstens|vsaj|najmanj|"
+        r"au moins",
+    ),
+    (
+        "<",
+        r"<|under|below|less than|fewer than|weniger als|unter|manj kot|pod|moins de",
+    ),
+    (
+        "<=",
+        r"≤|<=|up to|at most|(?:a )?maximum(?: of)?|within|bis zu|höchstens|maximal|do|največ|"
+        r"jusqu['’]à|au plus|au maximum",
+    ),
+)
+_AFTER: Final[tuple[tuple[_Bound, str], ...]] = (
+    (
+        ">=",
+        r"\s?\+|\sor (?:more|older|over|above)|\sand (?:over|above)|\soder mehr"
+        r"|\sali več|\sou plus",
+    ),
+    ("<=", r"\sor (?:less|fewer|under)|\soder weniger|\sali manj|\sou moins"),
+)
+_BEFORE_PATTERNS: Final[tuple[tuple[_Bound, re.Pattern[str]], ...]] = tuple(
+    (bound, re.compile(rf"(?<!\w)(?:{words})\s*$", re.IGNORECASE)) for bound, words in _BEFORE
+)
+_AFTER_PATTERNS: Final[tuple[tuple[_Bound, re.Pattern[str]], ...]] = tuple(
+    (bound, re.compile(rf"(?:{words})(?!\w)", re.IGNORECASE)) for bound, words in _AFTER
+)
+BOUND_WORDS: Final = frozenset(
+    word.casefold()
+    for _, pattern in (*_BEFORE, *_AFTER)
+    for word in re.findall(r"[^\W\d_]+", re.sub(r"\\s", " ", pattern))
+)
+"""Words in lower case that bounds are made of."""
+LEADING_WORDS: Final = HEDGE_WORDS | BOUND_WORDS | {"de"}
+"""Words in lower case, one of which is the last before a bound or a rough figure."""
+
+
+_BELOW_ZERO: Final = re.compile(
+    r"\s(?:below|unter|pod|sous)\s(?:0|zero|null|ničlo|zéro)\b", re.IGNORECASE
+)
+_SPACED: Final = re.compile(r"[-–]\s")
+_THOUSANDS: Final = re.compile(r"(?!401)\d{1,3}[kK]\s(?:people|[a-z]{3,}s)\b")
+# Blanks before the sign of a list item.
+_INDENT: Final = 8
+
+# The words that one of the patterns ends with, and what stands before two that are common.
+_LAST_WORDS: Final = HEDGE_WORDS | set(
+    "than als de kot over above exceed exceeds exceeded exceeding beyond nad least minimum of "
+    "mindestens wenigstens vsaj najmanj moins under below unter pod to most maximum within zu "
+    "maximal do plus".split()
+)
+_BEFORE_LAST: Final = {"of": ("minimum", "maximum"), "to": ("up",)}
+# What else than a word a bound or a rough figure may end with.
+_LAST_SIGNS: Final = frozenset("~≈<>≥≤=.")
+_AFTER_SIGNS: Final = frozenset("+oOaA")
+
+
+def _below_zero(text: str, end: int) -> int:
+    """Returns where the words end that make a temperature negative: ``5 °C below zero``."""
+    words = _BELOW_ZERO.match(text, end)
+    return words.end() if words else end
+
+
+def _counts_thousands(text: str, at: int) -> bool:
+    """Tells whether the letter behind a number stands for a thousand: ``10k users``.
+
+    A ``10K run`` is one of kilometres, ``10-K`` and ``401k`` are names.
+    """
+    return _THOUSANDS.match(text, at) is not None
+
+
+def _is_dash(text: str, at: int, end: int) -> bool:
+    """Tells whether a sign before a number is no minus: in ``5 - 7 days``, and of a list item."""
+    if not _SPACED.match(text, at):
+        return False
+    joins = 0 < end <= at and text[end:at].isspace()
+    line = text.rfind("\n", max(at - _INDENT, 0), at)
+    opens = (line >= 0 or at <= _INDENT) and not text[line + 1 : at].strip()
+    return joins or opens
+
+
+def _may_be_marked(before: str) -> bool:
+    """Tells whether what stands before a number may make it a bound or a rough figure.
+
+    Patterns that are tried from the end of a text take long, and few numbers are either.
+    """
+    pieces = before.rsplit(None, 2)
+    if not pieces:
+        return False
+    last = pieces[-1].lower()
+    if not (last.isascii() and last.isalpha()):
+        return last[-1].isalpha() or last[-1] in _LAST_SIGNS
+    if last not in _BEFORE_LAST:
+        return last in _LAST_WORDS
+    return len(pieces) > 1 and pieces[-2].lower().endswith(_BEFORE_LAST[last])
+
+
+def is_hedged(before: str) -> bool:
+    """Tells whether what stands before a number makes it a rough figure.
+
+    Args:
+        before: The end of the text before the number and its currency.
+    """
+    return _may_be_marked(before) and bool(_HEDGES.search(before))
+
+
+def _bound_of(before: str, after: str) -> _Bound:
+    """Returns what kind of bound a number is."""
+    if _may_be_marked(before):
+        for bound, pattern in _BEFORE_PATTERNS:
+            if pattern.search(before):
+                return bound
+    if _AFTER_SIGNS.isdisjoint(after[:2]):
+        return ""
+    for bound, pattern in _AFTER_PATTERNS:
+        if pattern.match(after):
+            return bound
+    return ""
+
+
+# --- amounts --------------------------------------------------------------------------------------
 
 AmountKind = Literal["value", "year", "day", "ordinal", "label"]
 """A ``label`` numbers a list item, a note or an exhibit, and measures nothing."""
 
-Sign = Literal["", "-", "()"]
+_Sign = Literal["", "-", "()"]
 """Whether a number is negative, and how: accounts write losses and payments in parentheses."""
 
 _LABELS: Final = (
@@ -51,7 +313,7 @@ _TELLING_WORDS: Final = frozenset(
 # Longer ones are keys or dumps, and take quadratic time to convert.
 _MAX_DIGITS: Final = 40
 # Characters before a number that tell what it is.
-_BEFORE: Final = 24
+_LOOK_AROUND: Final = 24
 # Stands for a word that tells nothing.
 _NOTHING: Final = "-"
 # Four digits below 1200 or above 2100 are more often a count than a year.
@@ -103,7 +365,7 @@ _GLUED: Final = re.compile(r"(?!-[a-z]{3})-?(?!x\b)[^\W\d_]")
 # Most numbers stand behind a plain word, and need none of the patterns for what leads them.
 _PLAIN_LEAD: Final = re.compile(r"([^\W\d_]+)\s$")
 _LEADS: Final = frozenset(CURRENCIES) | {"minus", "negative"}
-_LEADING_WORDS: Final = marks.LEADING_WORDS | _LEADS
+_LEADING_WORDS: Final = LEADING_WORDS | _LEADS
 _NO_LEAD: Final = re.match(
     r"(?P<minus>-)?(?P<open>\()?(?P<before>\$)?(?P<open_inside>\()?(?P<minus_inside>-)?$", ""
 )
@@ -137,7 +399,7 @@ class Amount(NamedTuple):
     kind: AmountKind
     """What the number is; most are values."""
 
-    sign: Sign
+    sign: _Sign
     """How it is marked as negative."""
 
     is_hedged: bool
@@ -155,7 +417,7 @@ class Amount(NamedTuple):
     is_plural: bool = False
     """Whether that word looks like an English plural."""
 
-    bound: marks.Bound = ""
+    bound: _Bound = ""
     """Whether it is a bound, as in "at least 18", and which."""
 
     alternate: Decimal | None = None
@@ -193,7 +455,7 @@ def amounts_in_digits(text: str, signs: int | None = None) -> Iterator[Amount]:
         return
     continental = is_continental(text)
     done = 0
-    for number in find_numbers(text):
+    for number in _find_numbers(text):
         if number.start() < done or len(number.group()) > _MAX_DIGITS:
             continue
         if found := _Found.around(text, number, done):
@@ -218,13 +480,13 @@ class _Found(NamedTuple):
     def around(cls, text: str, number: re.Match[str], done: int) -> _Found | None:
         """Looks around a number behind what was read before; None where it is part of a name."""
         start = number.start()
-        before = text[max(start - _BEFORE, 0) : start]
+        before = text[max(start - _LOOK_AROUND, 0) : start]
         near = before[-_LEAD_WIDTH:]
         word = _word_before(near)
         is_plain = _is_plain(near) if word is None else word not in _LEADING_WORDS
         has_lead = not is_plain and (_may_have_lead(near) if word is None else word in _LEADS)
         lead = _LEAD.search(near) if has_lead else _NO_LEAD
-        if lead and lead["minus"] and marks.is_dash(text, start - len(lead.group()), done):
+        if lead and lead["minus"] and _is_dash(text, start - len(lead.group()), done):
             lead = _LEAD.search(near, lead.end("minus"))
         tail = _tail(text, number.end())
         if lead is None or tail is None:
@@ -283,14 +545,14 @@ def _amount(found: _Found, *, continental: bool) -> Amount | None:
     is_name = _GLUED.match(text, end) is not None and end == found.number.end()
     if is_name and not unit:
         return None
-    below = marks.below_zero(text, end) if unit in (CELSIUS, FAHRENHEIT) else end
+    below = _below_zero(text, end) if unit in (CELSIUS, FAHRENHEIT) else end
     sign, end = (_sign(found), end) if below == end else ("-", below)
     is_plain = scale is None and not unit and sign != "-"
     kind = _kind(found) if is_plain else "value"
     if kind in ("year", "label"):  # "(2018)" and "(1)" are no negative numbers
         sign = ""
     noun = _noun(text, end)
-    lead = text[max(found.start - _BEFORE, 0) : found.start]
+    lead = text[max(found.start - _LOOK_AROUND, 0) : found.start]
     amount = Amount(
         value=-number.value if sign else number.value,
         step=number.step,
@@ -299,13 +561,13 @@ def _amount(found: _Found, *, continental: bool) -> Amount | None:
         factor=factor,
         kind=kind,
         sign=sign,
-        is_hedged=not found.is_plain and marks.is_hedged(lead),
+        is_hedged=not found.is_plain and is_hedged(lead),
         start=found.start,
         end=max(end, found.number.end()),
         noun=stem(noun),
         is_plural=noun.endswith("s") and not noun.endswith("ss"),
-        bound=marks.bound_of("" if found.is_plain else lead, text[end : end + _BEFORE]),
-        alternate=None if continental else other_reading(written, text),
+        bound=_bound_of("" if found.is_plain else lead, text[end : end + _LOOK_AROUND]),
+        alternate=None if continental else _other_reading(written, text),
     )
     return _in_celsius(amount) if unit == FAHRENHEIT else amount
 
@@ -320,7 +582,7 @@ def _scale(found: _Found) -> tuple[Decimal | None, int]:
     is_letter = len(written) == 1
     is_money = bool(found.lead["before"] or tail["after"])
     has_point = "." in found.number.group() or "," in found.number.group()
-    is_counted = is_letter and marks.counts_thousands(found.text, found.number.start())
+    is_counted = is_letter and _counts_thousands(found.text, found.number.start())
     if is_letter and not (is_money or is_counted) and (tail["glue"] or not has_point):
         return None, end
     return SCALES[written.casefold()], tail.end("scale")
@@ -342,7 +604,7 @@ def _unit(found: _Found, end: int) -> tuple[str, Decimal, int]:
     return "", Decimal(1), end
 
 
-def _sign(found: _Found) -> Sign:
+def _sign(found: _Found) -> _Sign:
     lead, tail = found.lead, found.tail
     if lead["minus"] or lead["minus_inside"]:
         return "-"

@@ -9,16 +9,16 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from claimspan.text.footers import is_footer
+from claimspan.text.citations import is_footer
 from claimspan.text.openers import is_courtesy, without_attribution
-from claimspan.text.phrases import (
+from claimspan.text.refusals import (
+    declined,
     is_apology,
     is_filler,
     is_statement,
     normalise,
     starts_with_abstention,
 )
-from claimspan.text.refusals_by_language import declined
 
 __all__ = ["assertions", "asserts_something", "split_clauses"]
 

@@ -15,8 +15,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, cast
 
 from claimspan.text.citations import masked, without_citations
-from claimspan.text.formulas import without_formulas
-from claimspan.text.phrases import starts_with_filler
+from claimspan.text.refusals import starts_with_filler
 from claimspan.text.sentences import split_prose
 
 if TYPE_CHECKING:
@@ -30,6 +29,48 @@ __all__ = [
     "most_sentences",
     "without_emphasis",
 ]
+
+
+# --- formulas -------------------------------------------------------------------------------------
+
+# A dollar before a blank, or behind one, is money: "It costs $24 or $36."
+_FORMULA: Final = re.compile(
+    r"\\\((?P<round>[^\n]{1,500}?)\\\)|\\\[(?P<square>[^\n]{1,500}?)\\\]"
+    r"|\$\$(?P<block>[^$]{1,500})\$\$|(?<![\w$])\$(?=[^\s$])(?P<line>[^$\n]{1,200})(?<=\S)\$(?![\w$])"
+)
+# "\(see below\)" and "\[1\]" are brackets that were escaped.
+_OF_FORMULAS: Final = re.compile(r"[\\=^_<>]")
+_NUMBER: Final = re.compile(r"[\d.,{}]+\s*\\?%?")
+_SIGNS: Final = {
+    "times": "×", "cdot": "·", "div": "÷", "pm": "±", "approx": "≈", "sim": "~", "neq": "≠",
+    "leq": "≤", "le": "≤", "geq": "≥", "ge": "≥", "circ": "°", "degree": "°", "to": "→",
+    "rightarrow": "→", "infty": "∞", "quad": " ", "left": "", "right": "",
+    "text": "", "mathrm": "", "mathbf": "", "mathit": "", "textbf": "", "operatorname": "",
+}  # fmt: skip
+_FRACTION: Final = re.compile(r"\\[dt]?frac\s*\{([^{}]{1,100})\}\s*\{([^{}]{1,100})\}")
+_COMMAND: Final = re.compile(r"\\([A-Za-z]+)")
+_SPACE: Final = re.compile(r"\\[,;:! ]|~")
+_POWER: Final = re.compile(r"\^\{?([0-9]{1,2}|°)\}?")
+_POWERS: Final = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def _without_formulas(sentence: str) -> str:
+    """Returns a sentence in which formulas are written without TeX."""
+    return _FORMULA.sub(_said, sentence) if "\\" in sentence or "$" in sentence else sentence
+
+
+def _said(match: re.Match[str]) -> str:
+    inner = str(match[match.lastgroup or 0])
+    is_formula = _OF_FORMULAS.search(inner) or ("$" in match[0] and _NUMBER.fullmatch(inner))
+    if not is_formula:
+        return match[0]
+    inner = _SPACE.sub(" ", _FRACTION.sub(r"\1/\2", inner))
+    inner = _COMMAND.sub(lambda command: _SIGNS.get(command[1], command[1]), inner)
+    inner = _POWER.sub(lambda power: power[1].translate(_POWERS), inner)
+    return re.sub(r"[\\{}$]", "", inner).strip()
+
+
+# --- markdown -------------------------------------------------------------------------------------
 
 
 class Sentence(NamedTuple):
@@ -391,7 +432,7 @@ def _marked(closing: Token, inner: str) -> str:
 
 def _without_markup(sentence: str, links: _Links) -> str:
     # Most sentences have none of the signs, and looking for a sign is fast.
-    read = without_formulas(sentence)
+    read = _without_formulas(sentence)
     if len(read) <= _LONGEST_MARKED and _MARKS.search(read):
         read = _read(read, _parser(), links)
     read = without_citations(read)

@@ -7,11 +7,41 @@ judge that compares words would look for "sure" and "context" in the chunks.
 from __future__ import annotations
 
 import re
-from typing import Final
+import tomllib
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib import resources
+from typing import Final, cast
 
-from claimspan.text.beside_answers import alternatives
+__all__ = ["SOURCES", "alternatives", "by_language", "is_courtesy", "without_attribution"]
 
-__all__ = ["SOURCES", "is_courtesy", "without_attribution"]
+
+# --- beside answers -------------------------------------------------------------------------------
+
+# The table is ``beside_answers.toml``; its head says what each of its lists holds.
+
+_Lists = Mapping[str, Sequence[str]]
+
+
+@cache
+def by_language() -> Mapping[str, _Lists]:
+    """Returns the lists of each language, by their names."""
+    # Not by a path: the package may be in an archive.
+    file = resources.files("claimspan").joinpath("text", "beside_answers.toml")
+    return cast("Mapping[str, _Lists]", tomllib.loads(file.read_text(encoding="utf-8")))
+
+
+def alternatives(name: str) -> str:
+    """Returns a pattern that matches what one of the lists of that name has, in any language.
+
+    Args:
+        name: Name of the list, such as ``hedges``.
+    """
+    found = (each for lists in by_language().values() for each in lists.get(name, ()))
+    return f"(?:{'|'.join(found)})"
+
+
+# --- openers --------------------------------------------------------------------------------------
 
 SOURCES: Final = (
     r"(?:contexts?|texts?|documents?|documentation|passages?|sources?|articles?|chunks?|excerpts?|"

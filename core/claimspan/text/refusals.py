@@ -7,11 +7,150 @@ question`` of Amazon Bedrock's guardrails, ``I'm sorry, I can't respond to that`
 
 from __future__ import annotations
 
-from typing import Final
+import re
+from functools import cache, lru_cache
+from typing import Final, NamedTuple
 
-from claimspan.text.openers import SOURCES
+from claimspan.text.openers import SOURCES, alternatives, by_language
 
-__all__ = ["ABSTENTIONS", "DENIALS", "REFERRALS"]
+__all__ = [
+    "DENIALS",
+    "declined",
+    "is_apology",
+    "is_filler",
+    "is_referral",
+    "is_statement",
+    "may_decline",
+    "normalise",
+    "starts_with_abstention",
+    "starts_with_filler",
+]
+
+
+# --- in other languages ---------------------------------------------------------------------------
+
+# Word order is free in many of them, so that a language has lists of words in place of sentences. A
+# clause declines if it denies, and has either the speaker and what he cannot do, or the sources and
+# what they do not do.
+
+# Scripts in which a word is not set apart by blanks, or ends in a mark that is no letter.
+_OPEN_ENDED: Final = frozenset({"hi", "ja", "ko", "zh"})
+_CLAUSE: Final = re.compile(r"[^\W_](?:[^,;:،؛，；、：]|[,:](?=\d))*")
+_MAX_CLAUSES: Final = 4
+"""Clauses of a sentence up to the one that declines: regrets, and what the answer is based on."""
+
+_MAX_BASIS: Final = 60
+"""Characters of a clause that says what the answer is based on, and asserts nothing itself."""
+
+_MAX_REGRET: Final = 30
+"""Characters of a clause that regrets: ``Es tut mir sehr leid``."""
+
+_STOPS: Final = re.compile(r"[.!?,;:\"“”()\n*_]")
+_DIGIT: Final = re.compile(r"\d")
+
+
+class _Row(NamedTuple):
+    """The patterns of one language, named as in the table."""
+
+    denies: re.Pattern[str]
+    sources: re.Pattern[str]
+    says: re.Pattern[str]
+    speaker: re.Pattern[str]
+    answers: re.Pattern[str]
+    whole: re.Pattern[str]
+    but: re.Pattern[str]
+    sorry: re.Pattern[str]
+
+
+# Compiled when a text has a hint of the language: all of them would take longer than the import.
+@cache
+def _row(language: str) -> _Row:
+    before, behind = ("", "") if language in _OPEN_ENDED else (r"\b", r"(?!\w)")
+    lists = by_language()[language]
+    patterns = (f"{before}(?:{'|'.join(lists[name])}){behind}" for name in _Row._fields)
+    return _Row(*(re.compile(each, re.IGNORECASE) for each in patterns))
+
+
+_HINTS: Final = {language: tuple(lists["hints"]) for language, lists in by_language().items()}
+
+
+def may_decline(text: str) -> bool:
+    """Tells at little cost whether a text has a word by which sentences decline.
+
+    Args:
+        text: Any text.
+    """
+    lowered = _spaced(text)
+    return any(hint in lowered for hints in _HINTS.values() for hint in hints)
+
+
+def declined(sentence: str) -> str | None:
+    """Tells whether a sentence declines to answer, and returns what it says beside that.
+
+    Args:
+        sentence: One sentence in any of the languages.
+
+    Returns:
+        What follows "but", empty if nothing does; None if the sentence does not decline.
+    """
+    return _remembered(sentence) if len(sentence) <= _LONGEST_REMEMBERED else _found(sentence)
+
+
+# Whether a sentence declines is asked by each step that reads it.
+_LONGEST_REMEMBERED: Final = 500
+
+
+@lru_cache(maxsize=256)
+def _remembered(sentence: str) -> str | None:
+    return _found(sentence)
+
+
+def _found(sentence: str) -> str | None:
+    lowered = _spaced(sentence)
+    for language, hints in _HINTS.items():
+        if any(map(lowered.__contains__, hints)):
+            rest = _declined(sentence, _row(language))
+            if rest is not None:
+                return rest
+    return None
+
+
+def _spaced(text: str) -> str:
+    # A hint may be the first or the last word of its sentence.
+    return _STOPS.sub(" ", f" {text.lower()} ")
+
+
+def _declined(sentence: str, row: _Row) -> str | None:
+    if not row.denies.search(sentence):
+        return None
+    names_sources = False
+    for _, clause in zip(range(_MAX_CLAUSES), _CLAUSE.finditer(sentence), strict=False):
+        text = clause.group()
+        names_sources = names_sources or row.sources.search(text) is not None
+        end = _end_of_refusal(text, row, names_sources=names_sources)
+        if end is not None:
+            but = row.but.search(sentence, clause.start() + end)
+            return sentence[but.end() :].strip() if but else ""
+        is_basis = row.sources.search(text) and len(text) <= _MAX_BASIS and not _DIGIT.search(text)
+        regrets = row.sorry.match(text.strip()) and len(text) <= _MAX_REGRET
+        if not (is_basis or regrets):
+            return None
+    return None
+
+
+def _end_of_refusal(clause: str, row: _Row, *, names_sources: bool) -> int | None:
+    """Where the words end by which a clause declines; None if it does not."""
+    if whole := row.whole.search(clause):
+        return whole.end()
+    denial = row.denies.search(clause)
+    if denial is None:
+        return None
+    by_speaker = row.speaker.search(clause) and row.answers.search(clause)
+    by_source = names_sources and row.says.search(clause)
+    return denial.end() if by_speaker or by_source else None
+
+
+# --- in English -----------------------------------------------------------------------------------
 
 _CANNOT: Final = r"(?:cannot|can't|can not|could not|couldn't)"
 _NOT: Final = r"(?:do not|don't|did not|didn't|cannot|can't|can not|could not|couldn't)"
@@ -128,7 +267,7 @@ _OPENERS: Final = (
     r"i apologi[sz]e(?: for [^,.]{1,60})?)[,.]*\s*(?:but |that )?){0,3}"
     r"(?:(?:based on|according to|as of (?:my|the) last) [^,.]{1,120}[,.]?\s*)?"
 )
-ABSTENTIONS: Final = _OPENERS + ("(?:" + "|".join(f"(?:{each})" for each in _ENGLISH) + ")")
+_ABSTENTIONS: Final = _OPENERS + ("(?:" + "|".join(f"(?:{each})" for each in _ENGLISH) + ")")
 """A pattern that matches the beginning of an abstention, in lower or upper case."""
 
 DENIALS: Final = (
@@ -138,7 +277,7 @@ DENIALS: Final = (
 )
 """Each abstention has one of these in lower case, and most other sentences have none."""
 
-REFERRALS: Final = (
+_REFERRALS: Final = (
     r"(?:(?:instead|otherwise|therefore|however),? "
     r"|(?:for (?:more|further|the|accurate|additional)|if you|"
     r"to (?:answer|get|obtain|find|calculate|determine|provide|give)) [^,]{1,120}, ){0,2}"
@@ -157,3 +296,81 @@ REFERRALS: Final = (
 )
 """A pattern that matches the beginning of a sentence that sends the reader elsewhere, or asks for
 more. On its own it is an answer as often as not."""
+
+
+# --- phrases --------------------------------------------------------------------------------------
+
+# Abstentions and referrals are known in many languages, everything else in English; question marks
+# of other scripts are known too. The patterns match at the start of a sentence and have straight
+# apostrophes: ``normalise`` prepares a sentence for them.
+
+_QUESTION: Final = re.compile(r"[?？؟][\"'”’»)\]*_]*$")
+_FILLER: Final = re.compile(
+    r"(?:here(?:'s|’s| is| are)\b|below (?:is|are)\b|sure\b[!,.]?|certainly\b|of course\b|"
+    r"absolutely\b|(?:great|good) question|thank|hello\b|hi\b|(?:i )?hope (?:this|that|it|you)\b|"
+    r"i hope|let me\b|feel free|please (?:let|feel)|"
+    r"(?:if you (?:have|need)|should you have|do not hesitate|don't hesitate|"
+    r"happy to (?:help|assist)|i(?:'m| am) (?:happy|here|glad) to)\b|is there anything|"
+    r"i(?:'d| would) be happy|"
+    r"yes[.!]*$|no[.!]*$|(?:the )?answer:?$)",
+    re.IGNORECASE,
+)
+# "Sure, X is Y" asserts that X is Y: only a short sentence is filler as a whole.
+_MAX_FILLER_WORDS: Final = 9
+# A closing courtesy says nothing, however long it is.
+_CLOSING: Final = re.compile(
+    r"(?:(?:i )?hope (?:this|that|it)(?: information)? (?:helps|answers|clarifies)|let me know|"
+    r"(?:please )?feel free|please (?:do not|don't) hesitate|"
+    r"if you (?:have|need) (?:any|more|further)|"
+    r"should you have any|is there anything|as an ai\b)[^;]*$",
+    re.IGNORECASE,
+)
+_ABSTENTION: Final = re.compile(_ABSTENTIONS, re.IGNORECASE)
+_REFERRAL: Final = re.compile(rf"{_REFERRALS}|{alternatives('refers')}", re.IGNORECASE)
+_APOLOGY: Final = re.compile(
+    r"(?:(?:i(?:'m| am) )?(?:(?:so|very|really) )?(?:sorry|afraid)(?: about that)?"
+    r"|(?:i apologi[sz]e|my apologies)(?: for (?:the|this|any) \w+)?)[.!]?$",
+    re.IGNORECASE,
+)
+
+
+def normalise(sentence: str) -> str:
+    """Strips outer white space and replaces curly apostrophes by straight ones."""
+    return sentence.strip().replace("’", "'")
+
+
+def is_statement(sentence: str) -> bool:
+    """Tells whether a sentence has words, and neither asks a question nor ends in a colon."""
+    stripped = sentence.strip()
+    has_words = any(character.isalnum() for character in stripped)
+    return has_words and not stripped.endswith((":", "：")) and not _QUESTION.search(stripped)
+
+
+def starts_with_filler(sentence: str) -> bool:
+    """Tells whether a sentence opens like ``Here is``, ``Sure`` or ``I hope``."""
+    return bool(_FILLER.match(sentence))
+
+
+def is_filler(sentence: str) -> bool:
+    """Tells whether a sentence is filler as a whole.
+
+    It is a closing courtesy, or opens as filler and has at most 9 words.
+    """
+    if _CLOSING.match(sentence):
+        return True
+    return starts_with_filler(sentence) and len(sentence.split()) <= _MAX_FILLER_WORDS
+
+
+def starts_with_abstention(sentence: str) -> bool:
+    """Tells whether a sentence opens like ``I don't know`` or ``The context does not say``."""
+    return bool(_ABSTENTION.match(sentence)) or declined(sentence) is not None
+
+
+def is_apology(sentence: str) -> bool:
+    """Tells whether a sentence is an apology and nothing else, like ``I'm sorry``."""
+    return bool(_APOLOGY.match(sentence))
+
+
+def is_referral(sentence: str) -> bool:
+    """Tells whether a sentence sends the reader elsewhere, or asks for more: ``Please see``."""
+    return bool(_REFERRAL.match(sentence))

@@ -12,12 +12,16 @@ from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple
 
 from claimspan.text.answers import polarity
-from claimspan.text.citations import without_citations
+from claimspan.text.citations import (
+    is_excerpt_heading,
+    is_footer,
+    is_source_heading,
+    without_citations,
+)
 from claimspan.text.clauses import asserts_something
-from claimspan.text.footers import is_excerpt_heading, is_footer, is_source_heading
 from claimspan.text.languages import detect_language
 from claimspan.text.markdown import content_sentences
-from claimspan.text.phrases import is_referral, normalise, starts_with_abstention
+from claimspan.text.refusals import is_referral, normalise, starts_with_abstention
 
 __all__ = ["without_shown"]
 

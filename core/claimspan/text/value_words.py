@@ -8,32 +8,121 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
-from typing import Final
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final, NamedTuple
 
-from claimspan.text.number_words import AMBIGUOUS, NUMBER_WORDS, SCALE_WORDS, joined_value
-from claimspan.text.rewriting import Edit, Rewritten, rewrite
 from claimspan.text.value_signs import (
+    AMBIGUOUS,
     DIGIT,
-    HALF,
-    REWRITTEN_WORDS,
-    SYMBOL,
-    WORD,
-    ascii_letters,
-    signs_of,
-    signs_of_piece,
-)
-from claimspan.text.value_vocabulary import (
     ENGLISH_SCALES,
+    HALF,
     HALVES,
     LANGUAGE_WORDS,
     MONTH_WORDS,
+    NUMBER_WORDS,
     PART_WORDS,
     PLACES,
+    REWRITTEN_WORDS,
+    SCALE_WORDS,
+    SYMBOL,
     UNIT_WORDS,
+    WORD,
+    ascii_letters,
+    joined_value,
+    signs_of,
+    signs_of_piece,
 )
 
-__all__ = ["with_digits"]
+__all__ = ["Edit", "Rewritten", "with_digits"]
+
+
+# --- rewriting ------------------------------------------------------------------------------------
+
+
+class Edit(NamedTuple):
+    """One piece of a text and what stands there instead."""
+
+    start: int
+    """Where the piece begins."""
+
+    end: int
+    """Where it ends."""
+
+    replacement: str
+    """What replaces it."""
+
+
+class Rewritten(NamedTuple):
+    """A text after its edits."""
+
+    text: str
+    """The new text."""
+
+    places: Sequence[int]
+    """Where unchanged pieces and replacements begin in the new text, ascending."""
+
+    origins: Sequence[tuple[int, int]]
+    """For each of them, where it began and ended in the old text."""
+
+    def start(self, place: int) -> int:
+        """Returns where the character at a place of the new text began in the old one.
+
+        Args:
+            place: An index into the new text.
+        """
+        return self._origin(place, place)
+
+    def end(self, place: int) -> int:
+        """Returns where the character before a place of the new text ended in the old one.
+
+        Args:
+            place: An index into the new text that follows at least one character.
+        """
+        return self._origin(place - 1, place)
+
+    def _origin(self, inside: int, place: int) -> int:
+        part = bisect_right(self.places, inside) - 1
+        start, end = self.origins[part]
+        is_end = place > inside
+        # Inside of a replacement there are no places of the old text but its two ends.
+        shift = place - self.places[part]
+        length = (
+            self.places[part + 1] if part + 1 < len(self.places) else len(self.text)
+        ) - self.places[part]
+        if length == end - start:
+            return start + shift
+        return end if is_end else start
+
+
+def _rewrite(text: str, edits: Iterable[Edit]) -> Rewritten:
+    """Applies edits to a text.
+
+    Returns:
+        The new text, which knows where its characters come from.
+    """
+    parts: list[str] = []
+    places: list[int] = []
+    origins: list[tuple[int, int]] = []
+    done = length = 0
+
+    def add(part: str, start: int, end: int) -> None:
+        nonlocal length
+        if part:
+            places.append(length)
+            origins.append((start, end))
+            parts.append(part)
+            length += len(part)
+
+    for edit in edits:
+        add(text[done : edit.start], done, edit.start)
+        add(edit.replacement, edit.start, edit.end)
+        done = edit.end
+    add(text[done:], done, len(text))
+    return Rewritten("".join(parts), places or [0], origins or [(0, 0)])
+
+
+# --- values in words ------------------------------------------------------------------------------
 
 _WORD: Final = re.compile(r"[^\W\d_]+")
 # What may stand between the words of one number: "twenty-five", "two hundred and fifty".
@@ -93,7 +182,7 @@ def with_digits(text: str, signs: int | None = None) -> Rewritten:
     """
     signs = signs_of(text) if signs is None else signs
     edits = sorted((*_symbol_edits(text, signs), *(_Words(text).edits() if signs & WORD else ())))
-    return rewrite(text, _apart(edits)) if edits else Rewritten(text, [0], [(0, len(text))])
+    return _rewrite(text, _apart(edits)) if edits else Rewritten(text, [0], [(0, len(text))])
 
 
 def _apart(edits: Sequence[Edit]) -> Iterator[Edit]:

@@ -13,17 +13,87 @@ from itertools import islice
 from typing import Final, NamedTuple, TypeVar
 
 from claimspan.text.amounts import Amount, AmountKind, amounts_in_digits
-from claimspan.text.clock_times import ClockTime, clock_times
-from claimspan.text.dates import Date, dates
-from claimspan.text.rewriting import Rewritten
-from claimspan.text.shares import Share, shares
+from claimspan.text.times import ClockTime, Date, clock_times, dates
 from claimspan.text.units import PERCENT
-from claimspan.text.value_signs import PLACE, signs_of
-from claimspan.text.value_vocabulary import PLACES
-from claimspan.text.value_words import with_digits
+from claimspan.text.value_signs import DIGIT, HALF, PART, PARTS, PLACE, PLACES, SLASH, signs_of
+from claimspan.text.value_words import Rewritten, with_digits
 from claimspan.text.words import stem
 
-__all__ = ["Values", "read_values"]
+__all__ = [
+    "Share",
+    "Values",
+    "read_values",
+]
+
+
+# --- shares ---------------------------------------------------------------------------------------
+
+_NAMES: Final = "|".join(PARTS)
+_IN: Final = r"(?:in|out of|in every|von|od|sur)"
+_PATTERNS: Final = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        r"(?<![\d/.,:])(?P<some>\d{1,3})\s?/\s?(?P<all>\d{1,3})(?![\d/]|[.,]\d)",
+        rf"(?<![\d.,:])(?P<some>\d{{1,3}})\s{_IN}\s(?:every\s)?(?P<all>\d{{1,3}})(?![\d%]|[.,:/]\d|st|th)",
+        rf"(?<![\d.,:])(?P<some>\d{{1,2}})[\s-](?P<part>{_NAMES})s?(?:-part)?\b(?!\s\d)",
+        # "A third" is a share where it is one of something; "a third visit" is the next one.
+        rf"\b(?:an?|ein|un|une)\s(?P<part>{_NAMES})(?=\s(?:of|der|des|de|d['’])|-part|\W*$|[.,;)])(?:-part)?"
+        r"(?!\sof\s(?:a\s|an\s)?(?:hour|mile|inch|\d{4}))",
+        rf"\b(?P<part>{_NAMES})-part\b|\bun\s(?P<quart>quart)\b",
+        r"(?<!first )(?<!second )(?<!other )(?<!latter )(?<!1st )(?<!2nd )(?<![\w-])"
+        r"(?:(?:the|die|la)\s)?(?P<half>half)\b"
+        r"(?!-|\s(?:an?|past|time|hour|year|brother|sister|\d)\b)",
+    )
+)
+# A text in which the pattern at that place matches has all of these signs.
+_SIGNS: Final = (DIGIT | SLASH, DIGIT, DIGIT | PART, PART, PART, HALF)
+_NEEDED: Final = SLASH | PART | HALF
+# Nearly no number stands before one of these words, and looking for both is fast.
+_NUMBER_IN: Final = re.compile(r"\d\s(?:in|out|von|od|sur)\s", re.IGNORECASE)
+
+
+class Share(NamedTuple):
+    """A share of a whole."""
+
+    some: int
+    """How many parts are meant."""
+
+    of: int
+    """How many parts the whole has."""
+
+    start: int
+    """Where it begins in the text."""
+
+    end: int
+    """Where it ends in the text."""
+
+
+def _shares(text: str, signs: int | None = None) -> Iterator[Share]:
+    """Yields the shares of a text, by kind of notation."""
+    signs = signs_of(text) if signs is None else signs
+    has_number_in = bool(signs & DIGIT and _NUMBER_IN.search(text))
+    if not has_number_in and not signs & _NEEDED:
+        return
+    taken: set[int] = set()
+    for pattern, needed in zip(_PATTERNS, _SIGNS, strict=True):
+        if signs & needed != needed or (needed == DIGIT and not has_number_in):
+            continue
+        for match in pattern.finditer(text):
+            share = _share(match)
+            if 0 < share.some < share.of and taken.isdisjoint((share.start, share.end - 1)):
+                taken.update(range(share.start, share.end))
+                yield share
+
+
+def _share(match: re.Match[str]) -> Share:
+    part = match.groupdict()
+    some = int(part.get("some") or 1)
+    name = "quarter" if part.get("quart") else (part.get("part") or "half").casefold()
+    whole = int(part["all"]) if part.get("all") else PARTS[name]
+    return Share(some, whole, match.start(), match.end())
+
+
+# --- all values -----------------------------------------------------------------------------------
 
 # Two thousand take 80 ms, in which an event loop stands still.
 _MAX_AMOUNTS: Final = 2_000
@@ -80,7 +150,7 @@ def read_values(text: str) -> Values:
     signs = signs if readable is text else signs_of(readable)
     found_dates = tuple(dates(readable, signs))
     times = tuple(_outside(clock_times(readable, signs), found_dates))
-    parts = tuple(_outside(map(_percentage, shares(readable, signs)), found_dates))
+    parts = tuple(_outside(map(_percentage, _shares(readable, signs)), found_dates))
     numbers = islice(amounts_in_digits(readable, signs), _MAX_AMOUNTS)
     plain = _outside(numbers, (*found_dates, *times, *parts))
     joined = _with_ranges(readable, _with_durations(readable, list(plain)))

@@ -13,8 +13,7 @@ from pydantic import ConfigDict, JsonValue, TypeAdapter, ValidationError
 from claimspan.daemon_threads import has_greenlets
 from claimspan.errors import ConfigError
 from claimspan.judges import JUDGE_VARIABLE, Judge, default_judge
-from claimspan.judges.choice import JudgeLike
-from claimspan.judges.options import environment_options
+from claimspan.judges.choice import JudgeLike, environment_options
 from claimspan.judges.protocol import PortableJudge
 from claimspan.loading import load_object
 from claimspan_tracing.decide.sampling import Sampler, first_judge_of

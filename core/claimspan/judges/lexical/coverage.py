@@ -11,21 +11,200 @@ import math
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from functools import cached_property
 from itertools import accumulate, chain, pairwise
 from operator import itemgetter
-from typing import Final, NamedTuple, Self
+from typing import Final, NamedTuple, Self, TypeVar, cast
 from unicodedata import is_normalized
 
-from claimspan.judges.lexical.patterns import Patterns, Vocabulary, Weighted, heaviest
-from claimspan.judges.lexical.wording import DENYING, Wording, stem_of
 from claimspan.judges.values import stems_within
 from claimspan.text.languages import detect_language
 from claimspan.text.markdown import every_sentence
 from claimspan.text.words import Token, tokenize
 
-__all__ = ["Corpus", "Reference", "Support", "word_weight"]
+__all__ = [
+    "DENYING",
+    "Corpus",
+    "Patterns",
+    "Reference",
+    "Support",
+    "Vocabulary",
+    "Weighted",
+    "Wording",
+    "stem_of",
+    "word_weight",
+]
+
+
+# --- words ----------------------------------------------------------------------------------------
+
+# A record has some 170 cells, and each claim and each sentence is in many of them. What a detector
+# looks for in one side alone is found once, and kept with the words.
+
+_T = TypeVar("_T")
+stem_of = itemgetter(Token._fields.index("stem"))
+"""Returns the stem of a token."""
+
+DENYING: Final = frozenset({"not", "non", "never", "isn't", "aren't", "wasn't", "weren't"})
+"""Words that deny an adjective behind them: ``not refundable``."""
+
+_UNREAD: Final = object()
+
+
+class Wording(tuple[Token, ...]):
+    """The tokens of a claim, a sentence or a window.
+
+    Most sentences of a reference support no claim best: nothing is kept of them but their tokens.
+    """
+
+    @cached_property
+    def stems(self) -> frozenset[str]:
+        """The stems of all words."""
+        return _stems_of(self)
+
+    _kept: dict[object, object] | None = None
+
+    def read(self, reader: Callable[[Wording], _T]) -> _T:
+        """Returns what a function finds in the words; it is called once, and the result kept.
+
+        Args:
+            reader: A function of a module, which finds the same each time.
+        """
+        kept = self._kept
+        if kept is None:
+            kept = self._kept = {}
+        found = kept.get(reader, _UNREAD)
+        if found is _UNREAD:
+            found = kept[reader] = reader(self)
+        return cast("_T", found)
+
+    @property
+    def folded(self) -> tuple[str, ...]:
+        """All words in lower case, in order."""
+        return self.read(_folded)
+
+
+def _stems_of(tokens: Iterable[Token]) -> frozenset[str]:
+    """Returns the stems of some tokens, which are not kept as those of a ``Wording`` are."""
+    return frozenset(map(stem_of, tokens))
+
+
+def _folded(words: Wording) -> tuple[str, ...]:
+    return tuple([token.folded for token in words])
+
+
+# --- patterns -------------------------------------------------------------------------------------
+
+# The words of all claims are numbered. A window is compared with a claim by one ``&`` then, and the
+# weight of what they share is summed once for each combination of words, however many windows and
+# sentences have it.
+
+
+class Patterns(NamedTuple):
+    """What one reference has of a vocabulary."""
+
+    windows: Sequence[int]
+    """The words of each window."""
+
+    sentences: Sequence[int]
+    """The words of each sentence."""
+
+
+class Vocabulary:
+    """The stems of some claims, each with a bit of its own."""
+
+    def __init__(self, stems: Iterable[str]) -> None:
+        """Numbers the stems.
+
+        Args:
+            stems: The stems; their bits are in no order.
+        """
+        self.bits: Mapping[str, int] = {
+            stem: 1 << place for place, stem in enumerate(frozenset(stems))
+        }
+        """The bit of each stem."""
+        self._stems = frozenset(self.bits)
+
+    def pattern(self, stems: Iterable[str]) -> int:
+        """Returns which words of the vocabulary are among some stems."""
+        bits, pattern = self.bits, 0
+        for stem in self._stems.intersection(stems):
+            pattern |= bits[stem]
+        return pattern
+
+
+class Weighted:
+    """The weights of a claim's stems, with the sums for combinations of them."""
+
+    def __init__(self, weights: Mapping[str, float], vocabulary: Vocabulary | None = None) -> None:
+        """Keeps the weights.
+
+        Args:
+            weights: Weight of each stem of the claim.
+            vocabulary: Has all of these stems; None for one of these alone.
+        """
+        self.vocabulary = vocabulary or Vocabulary(weights)
+        """The numbers of the words."""
+        self.weights = weights
+        """Weight of each stem of the claim."""
+        self.total: float = sum(weights.values())
+        """The sum of all weights."""
+        bits = self.vocabulary.bits
+        self._items = [(bits[stem], weight) for stem, weight in weights.items()]
+        self._sums: dict[int, float] = {}
+        self.mask = 0
+        """The bits of all stems."""
+        for bit, _ in self._items:
+            self.mask |= bit
+
+    def weight(self, pattern: int) -> float:
+        """Returns the weight of a combination of the claim's words.
+
+        Args:
+            pattern: The bits of words of this claim, and of no others.
+        """
+        found = self._sums.get(pattern)
+        if found is None:
+            # In the order of the claim: the last bit of a sum depends on its order.
+            found = sum([weight for bit, weight in self._items if bit & pattern])
+            self._sums[pattern] = found
+        return found
+
+    def pattern(self, stems: Iterable[str]) -> int:
+        """Returns the bits of those of some stems that are the claim's."""
+        bits, pattern = self.vocabulary.bits, 0
+        for stem in stems:
+            pattern |= bits.get(stem, 0)
+        return pattern & self.mask
+
+    def share(self, stems: Iterable[str]) -> float:
+        """Returns the share of the weight that some stems have, 0 to 1."""
+        return self.weight(self.pattern(stems)) / (self.total or 1.0)
+
+
+def _heaviest(weighted: Weighted, patterns: Sequence[int], start: int, end: int) -> tuple[int, int]:
+    """Returns which of some patterns has most weight of a claim; of equal ones, the first.
+
+    Returns:
+        Its place, and what it has of the claim.
+    """
+    mask = weighted.mask
+    best, held = start, patterns[start] & mask
+    weight = -1.0
+    for place in range(start + 1, end):
+        pattern = patterns[place] & mask
+        # What has no other words than the best one so far weighs no more.
+        if pattern & ~held:
+            if weight < 0:
+                weight = weighted.weight(held)
+            other = weighted.weight(pattern)
+            if other > weight:
+                best, held, weight = place, pattern, other
+    return best, held
+
+
+# --- coverage -------------------------------------------------------------------------------------
 
 # A paragraph. With 40 words the mean AUROC on the tune halves is .002 lower.
 _WINDOW_WORDS: Final = 120
@@ -273,7 +452,7 @@ class Reference:
         """
         if not claim.total or not self.tokens:
             return Support(self, claim, patterns, None)
-        best, held = heaviest(claim, patterns.windows, 0, len(patterns.windows))
+        best, held = _heaviest(claim, patterns.windows, 0, len(patterns.windows))
         return Support(self, claim, patterns, best, held)
 
     def best_sentence(self, claim: Weighted, patterns: Patterns, window: int) -> Wording:
@@ -285,7 +464,7 @@ class Reference:
             window: Which window.
         """
         first, last = self._spans[window]
-        place, _ = heaviest(claim, patterns.sentences, first, last + 1)
+        place, _ = _heaviest(claim, patterns.sentences, first, last + 1)
         return self._sentences[place]
 
     def most_words(self, claim: Weighted, patterns: Patterns, window: int) -> int:

@@ -6,11 +6,9 @@ from collections.abc import Iterator, Sequence
 from itertools import takewhile
 from typing import Final
 
-from claimspan.judges.lexical.coverage import Support
-from claimspan.judges.lexical.wording import Wording
-from claimspan.text.dates import MONTHS
-from claimspan.text.grammar_words import PREPOSITIONS
-from claimspan.text.words import Token
+from claimspan.judges.lexical.coverage import Support, Wording
+from claimspan.text.times import MONTHS
+from claimspan.text.words import PREPOSITIONS, Token
 
 __all__ = [
     "agent_conflict",
@@ -44,15 +42,7 @@ _MAX_AGENT_TOKENS: Final = 10
 
 
 def nationality_conflict(claim: Wording, support: Support) -> str | None:
-    """Detects another nationality: ``a French series`` against ``an American series``.
-
-    Args:
-        claim: The tokens of the claim.
-        support: The part of the reference that supports the claim best.
-
-    Returns:
-        The stem of the claim's nationality; None where there is no conflict.
-    """
+    """Detects another nationality: ``a French series`` against ``an American series``."""
     claimed = claim.read(nationalities)
     if not claimed:
         return None
@@ -62,15 +52,7 @@ def nationality_conflict(claim: Wording, support: Support) -> str | None:
 
 
 def name_conflict(claim: Wording, support: Support) -> str | None:
-    """Detects another name after the same words: ``in Montana`` against ``in New Mexico``.
-
-    Args:
-        claim: The tokens of the claim.
-        support: The part of the reference that supports the claim best.
-
-    Returns:
-        The stem of the claim's name; None where there is no conflict.
-    """
+    """Detects another name after the same words: ``in Montana`` against ``in New Mexico``."""
     for phrase, names in claim.read(names_by_phrase).items():
         if not support.reference.stems.isdisjoint([name.stem for name in names]):
             continue
@@ -89,13 +71,6 @@ def agent_conflict(claim: Wording, support: Support) -> str | None:
     """Detects another name of who did something: ``directed by Ana`` for ``directed by Ben``.
 
     Unlike ``name_conflict`` it counts a name that the reference has elsewhere.
-
-    Args:
-        claim: The tokens of the claim.
-        support: The part of the reference that supports the claim best.
-
-    Returns:
-        The stem of the claim's name; None where there is no conflict.
     """
     claimed = claim.read(agents)
     found = support.window.read(agents) if claimed else {}
@@ -115,10 +90,6 @@ def missing_name(claim: Wording, support: Support) -> str | None:
     """Detects a name that the reference has nowhere: ``built by Plečnik``, ``built by Vurnik``.
 
     A name of which the reference has a part is none: ``David Spade`` where it says ``David``.
-
-    Args:
-        claim: The tokens of the claim.
-        support: The part of the reference that supports the claim best.
 
     Returns:
         The stem of the first such name; None where there is none, or in German, whose nouns all

@@ -11,19 +11,16 @@ from typing import Final, NamedTuple
 from weakref import WeakSet
 
 from claimspan.judges.lexical.cell_verdicts import abstention_discount
-from claimspan.judges.lexical.cells import Context
-from claimspan.judges.lexical.coverage import Reference
-from claimspan.judges.lexical.gathering import wanted_of
-from claimspan.judges.lexical.read_claims import ReadClaim
-from claimspan.judges.lexical.rows import Cells, ReadReference
+from claimspan.judges.lexical.cells import Context, wanted_of
+from claimspan.judges.lexical.coverage import Reference, stem_of
+from claimspan.judges.lexical.rows import Cells, ReadClaim, ReadReference
 from claimspan.judges.lexical.short_answers import (
     Asking,
     affirmed,
     answer_and_shown,
     inverted,
 )
-from claimspan.judges.lexical.wording import stem_of
-from claimspan.judges.references import AnswerText
+from claimspan.judges.protocol import AnswerText
 from claimspan.judges.values import StatedValues
 from claimspan.text.languages import detect_language, languages_of
 from claimspan.text.markdown import every_sentence

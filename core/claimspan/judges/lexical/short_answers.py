@@ -9,10 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence, Set
 from typing import Final, NamedTuple
 
-from claimspan.judges.lexical.coverage import word_weight
-from claimspan.judges.lexical.wording import Wording
-from claimspan.judges.protocol import Cell
-from claimspan.judges.references import AnswerText
+from claimspan.judges.lexical.coverage import Wording, word_weight
+from claimspan.judges.protocol import AnswerText, Cell
 from claimspan.judges.values import check_value, is_bare_value
 from claimspan.text.answers import (
     answer_value,
@@ -37,14 +35,11 @@ __all__ = [
     "as_read",
     "base_stem",
     "claimed_polarity",
-    "content_weights",
     "decided_by_words",
     "inverted",
     "is_content",
-    "opening_statement",
     "own_words",
     "readable_claim",
-    "short_answer",
     "value_or_polarity",
     "written",
 ]
@@ -143,7 +138,7 @@ def as_read(reference: str, question: str | None) -> str:
 
 
 def answer_and_shown(reference: str, asking: Asking) -> tuple[ShortAnswer | None, str]:
-    """Returns what ``short_answer`` and ``as_read`` do, of a reference that is read once.
+    """Returns what ``_short_answer`` and ``as_read`` do, of a reference that is read once.
 
     Args:
         reference: A text that claims are checked against.
@@ -155,17 +150,13 @@ def answer_and_shown(reference: str, asking: Asking) -> tuple[ShortAnswer | None
 
 def _shown(reference: str, asking: Asking, statement: str) -> str:
     if statement == reference:
-        opening = opening_statement(reference, asking)
+        opening = _opening_statement(reference, asking)
         statement = f"{opening} {reference}" if opening else reference
     return AnswerText(statement) if isinstance(reference, AnswerText) else statement
 
 
-def opening_statement(text: str, asking: Asking) -> str | None:
+def _opening_statement(text: str, asking: Asking) -> str | None:
     """Returns what ``Yes`` or ``No`` at the start of a longer text says, given its question.
-
-    Args:
-        text: A response or another text.
-        asking: The question.
 
     Returns:
         The statement; None where the text opens otherwise, the question does not ask for yes or
@@ -182,13 +173,8 @@ def opening_statement(text: str, asking: Asking) -> str | None:
     return statement if is_answer and statement not in ("Yes", "No") else None
 
 
-def short_answer(reference: str, asking: Asking) -> ShortAnswer | None:
-    """Returns a reference as an answer to its question; None where it is a passage.
-
-    Args:
-        reference: A text that claims are checked against; an ``AnswerText``, or a few words.
-        asking: The question.
-    """
+def _short_answer(reference: str, asking: Asking) -> ShortAnswer | None:
+    """Returns a reference as an answer to its question; None where it is a passage."""
     return _answer(reference, asking, as_statement(asking.question, reference))
 
 
@@ -197,7 +183,7 @@ def _answer(reference: str, asking: Asking, statement: str) -> ShortAnswer | Non
     if statement != reference:
         value = answer_value(asking.question, reference)
         return ShortAnswer(value, _own_weights(value, asking), says)
-    if says is None or not opening_statement(reference, asking):
+    if says is None or not _opening_statement(reference, asking):
         says = _echoed_polarity(reference, asking)
     if isinstance(reference, AnswerText) and asking.question:
         return ShortAnswer("", _own_weights(reference, asking), says, is_text=True)
@@ -206,7 +192,7 @@ def _answer(reference: str, asking: Asking, statement: str) -> ShortAnswer | Non
 
 def _own_weights(answer: str, asking: Asking) -> Mapping[str, float]:
     """Returns the weights of an answer's words that its question does not give; of all, if none."""
-    stems = content_weights(tokenize(answer))
+    stems = _content_weights(tokenize(answer))
     own = {stem: weight for stem, weight in stems.items() if stem not in asking.stems}
     return own or stems
 
@@ -384,7 +370,7 @@ def decided_by_words(
         does, the mean of both.
     """
     asking = Asking.of(question)
-    shorts = {j: short_answer(references[j], asking) for j in sorted({j for _, j in others})}
+    shorts = {j: _short_answer(references[j], asking) for j in sorted({j for _, j in others})}
     decided: dict[Cell, Verdict] = {}
     for (i, j), other in others.items():
         short = shorts[j]
@@ -420,12 +406,8 @@ def _mixed(words: Verdict, other: Verdict) -> Verdict:
 # --- words ---
 
 
-def content_weights(tokens: Sequence[Token]) -> dict[str, float]:
-    """Returns the weight by stem of the words that carry content.
-
-    Args:
-        tokens: The tokens of a text.
-    """
+def _content_weights(tokens: Sequence[Token]) -> dict[str, float]:
+    """Returns the weight by stem of the words that carry content."""
     return {token.stem: word_weight(token) for token in tokens if is_content(token)}
 
 

@@ -19,6 +19,7 @@ from typing import Final, Literal, NamedTuple, Protocol, runtime_checkable
 
 from pydantic import JsonValue
 
+from claimspan.cost.budget import Budget
 from claimspan.cost.pricing import Price
 
 __all__ = [
@@ -28,6 +29,7 @@ __all__ = [
     "Form",
     "Message",
     "Prompt",
+    "Settings",
     "Token",
     "traits_of",
 ]
@@ -146,6 +148,24 @@ def traits_of(model: ChatModel) -> Traits:
     """The traits that a model states, and the defaults of the others."""
     given = {name: getattr(model, name) for name in Traits._fields if hasattr(model, name)}
     return Traits(**given)
+
+
+class Settings(NamedTuple):
+    """What holds for every call of a judge; see the arguments of ``ModelJudge``."""
+
+    options: Mapping[str, JsonValue]
+    reasoned: bool
+    instructions: str
+    chunks_per_call: int | None
+    logprobs: bool
+    top_logprobs: int
+    exact_schema: bool
+    concurrency: int
+    call_seconds: float
+    reasoning_tokens: int
+    seed: int | None
+    price: Price | None
+    budget: Budget | None
 
 
 class Prompt(NamedTuple):

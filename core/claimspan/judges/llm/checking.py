@@ -6,8 +6,13 @@ batch that does not fit into the model's window is asked in halves.
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Collection, Mapping, Sequence
+from bisect import bisect_right
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import accumulate, pairwise
+from math import ceil
+from operator import itemgetter
 from typing import Final, NamedTuple
 
 from pydantic import JsonValue
@@ -15,19 +20,9 @@ from pydantic import JsonValue
 from claimspan.concurrency import gather_or_cancel
 from claimspan.cost.usage import add_undecided
 from claimspan.errors import JudgeError, RecordLimitError, ReplyError
-from claimspan.judges.llm.batches import (
-    MAX_NEAR,
-    MAX_REFERENCE_TOKENS,
-    CheckBatch,
-    Context,
-    joint_batches,
-    plan_batches,
-)
-from claimspan.judges.llm.chat import ChatReply, Prompt
-from claimspan.judges.llm.encoding import Ids, encode
+from claimspan.judges.llm.chat import ChatReply, Prompt, Settings, Token
 from claimspan.judges.llm.endpoint import Endpoint
-from claimspan.judges.llm.logprobs import LABEL_ONLY, graded_verdicts
-from claimspan.judges.llm.prompts import CHECK, CHECK_TOGETHER, TOGETHER, informed
+from claimspan.judges.llm.prompts import CHECK, CHECK_TOGETHER, TOGETHER, Ids, encode, informed
 from claimspan.judges.llm.refusals import TooLongError
 from claimspan.judges.llm.replies import (
     VerdictsReply,
@@ -38,13 +33,441 @@ from claimspan.judges.llm.replies import (
 from claimspan.judges.protocol import Cell
 from claimspan.judges.values import telling_values
 from claimspan.judges.verdict_cache import VerdictCache, content_key, joint_key
+from claimspan.text.tokens import token_upper_bound
 from claimspan.verdicts import Claim, Label, Verdict
 
-__all__ = ["Checker"]
+__all__ = [
+    "CheckBatch",
+    "Checker",
+    "Context",
+    "Token",
+    "graded_verdict",
+    "graded_verdicts",
+]
+
+
+# --- graded verdicts ------------------------------------------------------------------------------
+
+_LETTERS: Final = {
+    "E": Label.ENTAILED,
+    "M": Label.ENTAILED,
+    "P": Label.NEUTRAL,
+    "N": Label.NEUTRAL,
+    "C": Label.CONTRADICTED,
+}
+"""Spelling of each label in a reply: a single letter is one token with every tokenizer. ``M``, for
+the most part, counts as entailed, since people take a small word too many for no difference;
+``P``, in part, as neutral."""
+
+_WEIGHTS: Final = {
+    "E": (1.0, 0.0, 0.0),
+    "M": (0.75, 0.25, 0.0),
+    "P": (0.4, 0.6, 0.0),
+    "N": (0.0, 1.0, 0.0),
+    "C": (0.0, 0.0, 1.0),
+}
+"""What each label says of entailed, neutral and contradicted; see "The prompts of the strong judge"
+in ``docs/benchmarks.md``."""
+
+
+_LABEL_ONLY: Final = {
+    letter: Verdict(label=label)
+    if letter in "ENC"
+    else Verdict(
+        label=label,
+        entailed=_WEIGHTS[letter][0],
+        neutral=_WEIGHTS[letter][1],
+        contradicted=_WEIGHTS[letter][2],
+    )
+    for letter, label in _LETTERS.items()
+}
+"""Verdicts from replies without log probabilities: ``M`` and ``P`` have those of their weights."""
+
+_UNSEEN: Final = 0.02
+"""Largest error of a probability from labels that the endpoint does not list: two per cent."""
+
+_LABEL_IN_JSON: Final = re.compile(r'"(\d+) ?: ?([EMPNC])"')
+_LETTERS_ONLY: Final = re.compile(r"[^A-Za-z]+")
+_SPELLINGS: Final = (
+    *("entailed", "entailment", "neutral", "contradicted", "contradiction"),
+    *("mostly", "partly", "partially"),
+)
+
+
+def graded_verdict(token: Token, letter: str) -> Verdict:
+    """The verdict of one label token, with probabilities where they can be told.
+
+    Adds up the probabilities of all alternatives that spell a label, each with the weights of its
+    label, and normalises them. The verdict is that of the letter alone if another letter is
+    likelier than the one in the reply, if a letter that is not listed could weigh more than
+    ``_UNSEEN`` of those that are, or if the endpoint gave something else than numbers.
+
+    Args:
+        token: The token that holds the label.
+        letter: The label in the reply, as one of ``_LETTERS``.
+    """
+    weights = dict.fromkeys(_LETTERS, 0.0)
+    for text, logprob in token.alternatives.items():
+        meant = _letter_of(text)
+        if meant is not None:
+            weights[meant] += _probability(logprob)
+    total = sum(weights.values())
+    unseen = _max_unseen(token) if 0.0 in weights.values() else 0.0
+    is_ahead = total > 0.0 and weights[letter] == max(weights.values())
+    if not (is_ahead and unseen <= _UNSEEN * total):  # no comparison with NaN holds
+        return _LABEL_ONLY[letter]
+    sums = [
+        math.fsum(weights[each] * parts[i] for each, parts in _WEIGHTS.items()) / total
+        for i in range(3)
+    ]
+    graded = Verdict(
+        label=_LETTERS[letter], entailed=sums[0], neutral=sums[1], contradicted=sums[2]
+    )
+    # Two grades on either side may outweigh the letter between them: then it stands by itself.
+    return graded if graded.confidence == max(sums) else _LABEL_ONLY[letter]
+
+
+def _probability(logprob: float) -> float:
+    """The probability, limited to 1 since some endpoints round beyond it; NaN stays NaN."""
+    return math.exp(min(logprob, 0.0))
+
+
+def _max_unseen(token: Token) -> float:
+    """Upper bound of the probability of a token that is not listed: the least that is listed."""
+    if not token.top_logprobs:
+        return 1.0 - _probability(token.logprob)
+    return _probability(min(token.top_logprobs.values()))
+
+
+def _letter_of(token: str) -> str | None:
+    """The label that a token spells: ``E``, `` E``, ``:E``, ``12:E"``, ``ent``, ``Neutral``."""
+    word = _LETTERS_ONLY.sub("", token).lower()
+    if len(word) == 1 or (len(word) >= 3 and any(each.startswith(word) for each in _SPELLINGS)):
+        letter = word[0].upper()
+        return letter if letter in _LETTERS else None
+    return None
+
+
+def graded_verdicts(content: str, tokens: Sequence[Token]) -> list[Verdict] | None:
+    """The graded verdict of each ``"id:label"`` in a reply.
+
+    Args:
+        content: The reply.
+        tokens: Its tokens; empty where the endpoint gave none.
+
+    Returns:
+        Verdicts in the order of the reply; None where the tokens do not make up the reply.
+    """
+    written = "".join(token.text for token in tokens)
+    if not tokens or written.strip() != content.strip():  # some servers trim the content
+        return None
+    starts = list(accumulate((len(token.text) for token in tokens), initial=0))
+    return [
+        graded_verdict(tokens[bisect_right(starts, match.start(2)) - 1], match[2])
+        for match in _LABEL_IN_JSON.finditer(written)
+    ]
+
+
+# --- which claims and which references go into one call -------------------------------------------
+
+MAX_CELLS: Final = 600
+"""Cells in one call: their labels take about 2,000 tokens, which common models can still write."""
+
+_MAX_REFERENCE_TOKENS: Final = 12_000
+"""Tokens of the references in one call; models overlook the middle of longer prompts."""
+
+_MAX_NEAR: Final = 10
+"""References in a call for joint verdicts alone, the nearest ones; as many as a call usually has.
+"""
+
+_Limits = tuple[int | None, float]
+"""Most references in one call, None for any number; and most of their tokens."""
+
+_LONG_WORD: Final = re.compile(r"\w{4,}")
+_MAX_CHARACTERS: Final = 20_000  # 2 ms; enough to tell whether a reference is about a claim
+
+
+class Context(NamedTuple):
+    """The references that are read together, and the column of the verdicts on all of them."""
+
+    ranks: Mapping[int, int]
+    """Index of each of them to its rank, from 1; in the order of the ranks."""
+
+    distinct: tuple[int, ...]
+    """Those to read: without blank ones, and without those whose text comes before."""
+
+    column: int
+    """Index of the column."""
+
+    @classmethod
+    def of(cls, indices: Sequence[int], references: Sequence[str]) -> Context:
+        """The context of these references, in the order of their rank; empty for none of them."""
+        by_text: dict[str, int] = {}
+        for j in indices:
+            if references[j].strip():
+                by_text.setdefault(references[j], j)
+        ranks = {j: rank for rank, j in enumerate(indices, start=1)}
+        return cls(ranks, tuple(by_text.values()), len(references))
+
+
+class CheckBatch(NamedTuple):
+    """The texts of one call by their index in the whole matrix, and the cells to decide."""
+
+    claims: Mapping[int, str]
+    references: Mapping[int, str]
+    cells: frozenset[Cell]
+    context: Context
+    """What is read together, where a cell is in its column."""
+
+    @property
+    def is_joint(self) -> bool:
+        """Whether a verdict on the context as a whole is to be decided."""
+        return any(j == self.context.column for _, j in self.cells)
+
+    @property
+    def is_joint_only(self) -> bool:
+        """Whether no other verdict is."""
+        return all(j == self.context.column for _, j in self.cells)
+
+    @property
+    def reference_tokens(self) -> float:
+        """An upper estimate of the tokens of the references."""
+        return sum(map(_tokens, self.references.values()))
+
+    def halves(self) -> list[CheckBatch]:
+        """Two batches of half the references, or of half the claims if there is one reference.
+
+        None of them reads the context together. Empty if there is one claim and one reference.
+        """
+        cells = [cell for cell in self.cells if cell[1] != self.context.column]
+        side = 1 if len(self.references) > 1 else 0
+        places = sorted({cell[side] for cell in cells})
+        if len(places) < 2:
+            return []
+        first = {*places[: len(places) // 2]}
+        return [
+            self.restricted_to([cell for cell in cells if (cell[side] in first) is wanted])
+            for wanted in (True, False)
+        ]
+
+    def restricted_to(self, cells: Collection[Cell]) -> CheckBatch:
+        """The batch for some of its cells, with the texts of those cells alone."""
+        rows, columns = {i for i, _ in cells}, {j for _, j in cells}
+        if self.context.column in columns:
+            columns |= {*self.context.distinct}
+        return CheckBatch(
+            {i: text for i, text in self.claims.items() if i in rows},
+            {j: text for j, text in self.references.items() if j in columns},
+            frozenset(cells),
+            self.context,
+        )
+
+
+def _plan_batches(
+    claims: Sequence[str],
+    references: Sequence[str],
+    cells: Collection[Cell],
+    *,
+    references_per_call: int | None,
+    context: Context | None = None,
+    max_tokens: float = _MAX_REFERENCE_TOKENS,
+) -> list[CheckBatch]:
+    """Distributes cells over calls: references in their order, each with all of its claims.
+
+    The references of a context go into one call where they fit, so that they can be read together
+    there; the others go with them where there is room. ``references_per_call`` is the most of them
+    in one call, None for as many as fit; ``max_tokens`` is the most of their tokens.
+
+    Returns:
+        Batches that together hold every cell once, without those of a context that fits into no
+        call: they are left to ``_joint_batches``.
+    """
+    context = context or Context.of((), references)
+    wanted = sorted({j for _, j in cells if j != context.column})
+    is_joint = any(j == context.column for _, j in cells)
+    limits = references_per_call, max_tokens
+    if is_joint and _fits(context.distinct, references, limits):
+        groups = _groups_around(context, wanted, references, limits)
+    else:
+        groups = _groups(wanted, references, limits)
+    return [
+        _batch(claims, references, cells, columns, rows, context)
+        for columns in groups
+        for rows in _evenly(sorted({i for i, j in cells if j in columns}), _max_rows(columns))
+    ]
+
+
+def _joint_batches(
+    claims: Sequence[str],
+    references: Sequence[str],
+    cells: Collection[Cell],
+    answered: Collection[Cell],
+    *,
+    context: Context,
+    verdicts: Mapping[Cell, Verdict | None],
+    max_near: int = _MAX_NEAR,
+    max_tokens: float = _MAX_REFERENCE_TOKENS,
+) -> list[CheckBatch]:
+    """Calls for the verdicts on a context that did not fit, with the references that came near.
+
+    ``cells`` are not decided yet; of those ``answered``, which were asked about, a reply has left
+    the verdict out, and it stays undecided. ``verdicts`` are those on single references.
+    """
+    cells = [cell for cell in cells if cell[1] == context.column and cell not in answered]
+    rows = sorted({i for i, _ in cells})
+    if not rows:
+        return []
+    near = _nearest(claims, references, rows, context.distinct, verdicts)
+    kept = _beginning_that_fits(near, references, max_near, max_tokens)
+    part = context._replace(distinct=tuple(j for j in context.distinct if j in kept))
+    columns = (*part.distinct, context.column)
+    return [
+        _batch(claims, references, cells, columns, some, part) for some in _evenly(rows, MAX_CELLS)
+    ]
+
+
+def _batch(
+    claims: Sequence[str],
+    references: Sequence[str],
+    cells: Collection[Cell],
+    columns: Sequence[int],
+    rows: Sequence[int],
+    context: Context,
+) -> CheckBatch:
+    return CheckBatch(
+        {i: claims[i] for i in rows},
+        {j: references[j] for j in columns if j != context.column},
+        frozenset((i, j) for i, j in cells if i in rows and j in columns),
+        context,
+    )
+
+
+def _max_rows(columns: Sequence[int]) -> int:
+    return MAX_CELLS // len(columns) or 1
+
+
+# --- references ----------------------------------------------------------------------------------
+
+
+def _groups_around(
+    context: Context, wanted: Sequence[int], references: Sequence[str], limits: _Limits
+) -> list[Sequence[int]]:
+    """The references of each call, where those of the context and its column share one call."""
+    together = context.distinct
+    others = [j for j in wanted if j not in together]
+    whole = [*together, *others]
+    # Where the single verdicts are known, the context is asked about alone, and as one text.
+    has_single = len(others) < len(wanted)
+    if has_single and _fits(whole, references, limits):
+        return [[*whole, context.column]]
+    return [[*together, context.column], *_groups(others, references, limits)]
+
+
+def _fits(indices: Sequence[int], references: Sequence[str], limits: _Limits) -> bool:
+    number, tokens = limits
+    return len(indices) <= (number or len(indices)) and (
+        sum(_tokens(references[j]) for j in indices) <= tokens
+    )
+
+
+def _groups(
+    wanted: Sequence[int], references: Sequence[str], limits: _Limits
+) -> list[Sequence[int]]:
+    """Indices of the references of each call, in groups of about the same size."""
+    number, tokens = limits
+    by_number = _evenly(wanted, number or max(len(wanted), 1))
+    return [part for group in by_number for part in _within_tokens(group, references, tokens)]
+
+
+def _within_tokens(
+    indices: Sequence[int], references: Sequence[str], limit: float
+) -> list[Sequence[int]]:
+    """Splits a group at the token limit; a reference beyond the limit is a part of its own."""
+    parts: list[list[int]] = []
+    room = 0.0
+    for j in indices:
+        tokens = _tokens(references[j])
+        if not parts or tokens > room:
+            parts.append([])
+            room = limit
+        parts[-1].append(j)
+        room -= tokens
+    return [*parts]
+
+
+def _tokens(text: str) -> float:
+    # A third of the bytes is no less than the tokens in any script; counting is far slower.
+    return token_upper_bound(text) / 3
+
+
+def _evenly(indices: Sequence[int], limit: int) -> list[Sequence[int]]:
+    """Splits into groups of at most ``limit`` whose sizes differ by one at most."""
+    if not indices:
+        return []
+    groups = ceil(len(indices) / limit)
+    size, extra = divmod(len(indices), groups)
+    cuts = [k * size + min(k, extra) for k in range(groups + 1)]
+    return [indices[start:end] for start, end in pairwise(cuts)]
+
+
+# --- nearness ------------------------------------------------------------------------------------
+
+
+def _nearest(
+    claims: Sequence[str],
+    references: Sequence[str],
+    rows: Sequence[int],
+    columns: Sequence[int],
+    verdicts: Mapping[Cell, Verdict | None],
+) -> Iterable[int]:
+    """The columns, nearest first: the best one of each claim, then the second of each."""
+    words = {j: _words(references[j]) for j in columns}
+    orders: list[list[int]] = []
+    for i in rows:
+        wanted = _words(claims[i])
+        shares = {j: len(wanted & words[j]) / (len(wanted) or 1) for j in columns}
+        nearness = [_bearing(verdicts.get((i, j))) + shares[j] for j in columns]
+        # The sort is stable: of two that are as near, the one of the better rank comes first.
+        ordered = sorted(zip(nearness, columns, strict=True), key=itemgetter(0), reverse=True)
+        orders.append([j for _, j in ordered])
+    return dict.fromkeys(j for places in zip(*orders, strict=True) for j in places)
+
+
+def _bearing(verdict: Verdict | None) -> float:
+    """How likely a reference speaks of a claim, be it for or against."""
+    if verdict is None:
+        return 0.0
+    return (
+        float(verdict.label is not Label.NEUTRAL)
+        if verdict.neutral is None
+        else (1.0 - verdict.neutral)
+    )
+
+
+def _words(text: str) -> set[str]:
+    return set(_LONG_WORD.findall(text[:_MAX_CHARACTERS].casefold()))
+
+
+def _beginning_that_fits(
+    near: Iterable[int], references: Sequence[str], most: int, limit: float
+) -> set[int]:
+    """The first ones, as many as one call takes; one at least."""
+    kept: set[int] = set()
+    room = limit
+    for j in near:
+        tokens = _tokens(references[j])
+        if kept and (tokens > room or len(kept) == most):
+            continue
+        kept.add(j)
+        room -= tokens
+    return kept
+
+
+# --- asking ---------------------------------------------------------------------------------------
 
 _LABELLED: Final = re.compile(r"\W{0,9}(\d+)\W{0,9}[:=]\W{0,9}([A-Za-z]+)\W{0,9}")
 _SPELLED: Final = {
-    **{letter: letter for letter in LABEL_ONLY},
+    **{letter: letter for letter in _LABEL_ONLY},
     **dict.fromkeys(("ENTAILED", "ENTAILMENT", "ENTAILS"), "E"),
     **dict.fromkeys(("MOSTLY",), "M"),
     **dict.fromkeys(("PARTLY", "PARTIAL", "PARTIALLY"), "P"),
@@ -61,28 +484,14 @@ _NUMBER: Final = re.compile(r"\d+")
 class Checker:
     """Decides cells of a matrix of claims against references, and remembers what it has decided."""
 
-    def __init__(
-        self,
-        cache: VerdictCache,
-        scope: str,
-        *,
-        references_per_call: int | None,
-        logprobs: bool,
-        instructions: str,
-        exact_schema: bool,
-        seed: int | None,
-    ) -> None:
+    def __init__(self, cache: VerdictCache, scope: str, settings: Settings) -> None:
         # ``scope`` is what a verdict depends on beside the texts: model, prompts, address.
         self._cache = cache
         self._scope = scope
-        self._references_per_call = references_per_call
-        self._logprobs = logprobs
-        self._instructions = instructions
-        self._exact_schema = exact_schema
-        self._seed = seed
+        self._settings = settings
         # Tokens of the references in one call: the most that fitted, and the most that may fit.
         self._fitted = 0.0
-        self._max_tokens = float(MAX_REFERENCE_TOKENS)
+        self._max_tokens = float(_MAX_REFERENCE_TOKENS)
 
     async def decide(
         self,
@@ -105,18 +514,18 @@ class Checker:
         texts = [claim.text for claim in claims]
         asking = _Asking(self, endpoint, keys, question)
         known |= await asking.all(
-            plan_batches(
+            _plan_batches(
                 texts,
                 references,
                 _unknown_cells(keys, known),
-                references_per_call=self._references_per_call,
+                references_per_call=self._settings.chunks_per_call,
                 context=context,
                 max_tokens=self._max_tokens,
             )
         )
         found = {cell: known[key] for cell, key in keys.items() if key in known}
-        most = MAX_NEAR
-        while left := joint_batches(
+        most = _MAX_NEAR
+        while left := _joint_batches(
             texts,
             references,
             _unknown_cells(keys, known),
@@ -148,14 +557,14 @@ class Checker:
         """The prompt of one call."""
         exact = exact_verdicts_schema(ids.call, list(ids.claims), list(ids.columns))
         return Prompt(
-            system=informed(_system_prompt(batch), self._instructions),
+            system=informed(_system_prompt(batch), self._settings.instructions),
             user=encode(_material(batch, ids, question)),
             schema_name="verdicts",
-            schema=exact if self._exact_schema else verdicts_schema(),
+            schema=exact if self._settings.exact_schema else verdicts_schema(),
             plain_schema=verdicts_schema(),
             # A tokenizer that splits every digit takes 8 tokens for `"12:E",`.
             max_tokens=64 + len(ids.claims) * (32 + 8 * len(ids.columns)),
-            logprobs=self._logprobs,
+            logprobs=self._settings.logprobs,
         )
 
     def draw_ids(self, batch: CheckBatch, question: str | None, attempt: int) -> _Ids:
@@ -164,7 +573,7 @@ class Checker:
         if batch.is_joint:
             columns.append(batch.context.column)
         content = (str(attempt), question or "", *batch.claims.values(), *batch.references.values())
-        ids = Ids(self._seed, *content)
+        ids = Ids(self._settings.seed, *content)
         return _Ids(
             ids.call(),
             dict(zip(ids.claims(len(batch.claims)), batch.claims, strict=True)),
@@ -277,7 +686,7 @@ def _read(reply: ChatReply, ids: _Ids) -> dict[Cell, Verdict]:
             letter = _SPELLED.get(match[2].upper()) if match else None
             if match and letter:
                 valid.append((row.claim.strip(), match[1], letter))
-    verdicts = [LABEL_ONLY[letter] for _, _, letter in valid]
+    verdicts = [_LABEL_ONLY[letter] for _, _, letter in valid]
     graded = graded_verdicts(reply.text, reply.tokens)
     if graded is None or [each.label for each in graded] != [each.label for each in verdicts]:
         graded = verdicts

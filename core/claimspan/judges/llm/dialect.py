@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Final
 
 from pydantic import JsonValue
 
-from claimspan.judges.llm.chat import FORMS, ChatRequest, Form, Message, Prompt
+from claimspan.judges.llm.chat import FORMS, ChatRequest, Form, Message, Prompt, Settings, Traits
 from claimspan.judges.llm.refusals import Refusal
 from claimspan.text.tokens import count_tokens
 
@@ -104,24 +104,19 @@ class Dialect:
     def __init__(
         self,
         model: str,
+        settings: Settings,
+        traits: Traits,
         *,
-        options: Mapping[str, JsonValue],
-        forms: Collection[Form] = FORMS,
-        limit: str | None = None,
-        top_logprobs: int = 10,
-        reasoning_tokens: int = REASONING_TOKENS,
-        seed: int | None = None,
-        sends_parameters: bool = True,
+        limit: str | None,
     ) -> None:
         """Set what is known before the first request.
 
-        ``forms`` are those that the client can ask for, ``limit`` is the field of the limit on
-        completion tokens, None goes by the model; ``sends_parameters`` is whether the client sends
-        any. The others are as for ``ModelJudge``.
+        ``limit`` is the field of the limit on completion tokens; None goes by the model.
         """
+        sends_parameters = traits.sends_parameters
         reasons = is_reasoning_model(model)
-        self.options: Final = dict(options)
-        self.reasoning_tokens: Final = reasoning_tokens
+        self.options: Final = dict(settings.options)
+        self.reasoning_tokens: Final = settings.reasoning_tokens
         self.window: int | None = None
         """Tokens of the model's window, as it has told them."""
         self._limit = (limit or (LIMITS[1] if reasons else LIMITS[0])) if sends_parameters else ""
@@ -129,22 +124,17 @@ class Dialect:
         self._most: int | None = None
         # The chat variants, such as gpt-5-chat, do not reason and refuse a limit as high as that.
         thinks = (reasons and "-chat" not in model) or bool(_THINKING_MODEL.search(model))
-        self._room = reasoning_tokens if thinks and sends_parameters else 0
-        self._top_logprobs = top_logprobs
+        self._room = self.reasoning_tokens if thinks and sends_parameters else 0
+        self._top_logprobs = settings.top_logprobs
         self._fixed: dict[str, JsonValue] = {}
         if sends_parameters and not reasons:
             self._fixed["temperature"] = 0
-        if sends_parameters and seed is not None:
-            self._fixed["seed"] = seed
+        if sends_parameters and settings.seed is not None:
+            self._fixed["seed"] = settings.seed
         self._dropped: set[str] = set() if sends_parameters and not reasons else {"logprobs"}
-        self._forms: list[Form] = [each for each in FORMS if each in forms]
+        self._forms: list[Form] = [each for each in FORMS if each in traits.forms]
         self._has_keywords = True
         self._has_system = True
-
-    @property
-    def limit_name(self) -> str:
-        """The field that limits the completion tokens."""
-        return self._limit
 
     @property
     def has_room(self) -> bool:

@@ -11,6 +11,7 @@ import asyncio
 import json
 import logging
 import random
+import time
 from asyncio import AbstractEventLoop
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack, nullcontext
@@ -31,13 +32,80 @@ from claimspan.errors import (
     JudgeUnavailableError,
     ReplyError,
 )
-from claimspan.judges.llm.chat import ChatModel, ChatReply, ChatRequest, Prompt, Traits, traits_of
-from claimspan.judges.llm.circuit_breaker import CircuitBreaker
+from claimspan.judges.llm.chat import (
+    ChatModel,
+    ChatReply,
+    ChatRequest,
+    Prompt,
+    Settings,
+    Traits,
+    traits_of,
+)
 from claimspan.judges.llm.dialect import LIMITS, Dialect
 from claimspan.judges.llm.refusals import Refusal, TooLongError, read_refusal
 from claimspan.text.tokens import count_tokens, token_upper_bound
 
-__all__ = ["CutReplyError", "Endpoint"]
+__all__ = ["MAX_FAILURES", "OPEN_SECONDS", "CircuitBreaker", "CutReplyError", "Endpoint"]
+
+
+# --- circuit breaker ------------------------------------------------------------------------------
+
+MAX_FAILURES: Final = 5
+"""Failures in a row that open the circuit."""
+
+OPEN_SECONDS: Final = 30.0
+"""Seconds between an opening, or a failed probe, and the next probe."""
+
+
+class CircuitBreaker:
+    """Refuses requests after ``MAX_FAILURES`` failures in a row, but for one probe at a time."""
+
+    def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._failures = 0
+        self._next_probe = 0.0
+        self._cause = ""
+        self._last = ""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether requests are refused, but for probes."""
+        return self._failures >= MAX_FAILURES
+
+    def before_request(self) -> None:
+        """Admits the next request.
+
+        Raises:
+            JudgeUnavailableError: The circuit is open, and the next probe is not due.
+        """
+        if not self.is_open:
+            return
+        seconds = self._next_probe - self._clock()
+        if seconds > 0:
+            last = f" ({self._last})" if self._last else ""
+            failed = f"the judge's endpoint has failed {MAX_FAILURES} times in a row{last}"
+            why = self._cause or failed
+            raise JudgeUnavailableError(f"{why}: no request for another {seconds:.0f} s")
+        self._next_probe = self._clock() + OPEN_SECONDS  # the request that asks is the probe
+
+    def record_failure(self, cause: str = "") -> None:
+        """Counts a request without an answer in time, or with a server error."""
+        self._last = cause
+        self._failures += 1
+        if self._failures >= MAX_FAILURES:
+            self._next_probe = self._clock() + OPEN_SECONDS
+
+    def close_down(self, cause: str) -> None:
+        """Opens the circuit at once: the endpoint has said that it answers nobody for now."""
+        self._failures, self._cause = MAX_FAILURES, cause
+        self._next_probe = self._clock() + OPEN_SECONDS
+
+    def record_success(self) -> None:
+        """Closes the circuit: the endpoint has answered, be it with a refusal."""
+        self._failures, self._cause = 0, ""
+
+
+# --- endpoint -------------------------------------------------------------------------------------
 
 MAX_RETRIES: Final = 2
 """Retries of a request that failed for another passing reason than too many requests."""
@@ -74,30 +142,22 @@ class Endpoint:
         self,
         model: ChatModel,
         dialect: Dialect,
+        settings: Settings,
         *,
-        concurrency: int,
-        call_seconds: float,
         price: Price | None,
-        budget: Budget | None,
         secrets: Sequence[SecretStr] = (),
     ) -> None:
-        """Set what holds for every call; see ``ModelJudge``. No error repeats a secret."""
+        """Set what holds for every call. No error repeats a secret."""
         self.model: Final = model
         self.dialect: Final = dialect
         self.traits: Final[Traits] = traits_of(model)
-        self._concurrency = concurrency
-        self._call_seconds = call_seconds
+        self._settings = settings
         self._price = price or Price(input=0.0, output=0.0)
-        self._budget = budget
         self.secrets = tuple(secrets)
         self.breaker = CircuitBreaker()
         self._slots: WeakKeyDictionary[AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
         self._told: set[str] = set()
         self._learned: dict[str, None] = {}
-
-    @property
-    def _length_option(self) -> str:
-        return self.dialect.limit_name
 
     @property
     def learned(self) -> Sequence[str]:
@@ -115,9 +175,9 @@ class Endpoint:
             JudgeError: The endpoint refuses the request; the message says why.
         """
         call = _Call(self, prompt)
-        slots = asyncio.Semaphore(self._concurrency)
+        slots = asyncio.Semaphore(self._settings.concurrency)
         async with self._slots.setdefault(asyncio.get_running_loop(), slots):
-            clock = Clock(self._call_seconds)
+            clock = Clock(self._settings.call_seconds)
             try:
                 async with clock.running():
                     return await call.run(clock)
@@ -126,7 +186,8 @@ class Endpoint:
                     raise
                 self.breaker.record_failure()
                 raise JudgeUnavailableError(
-                    f"no reply within {self._call_seconds:g} s; requests made: {call.n_requests}"
+                    f"no reply within {self._settings.call_seconds:g} s; requests made: "
+                    f"{call.n_requests}"
                 ) from None
             finally:
                 await call.settle()
@@ -182,9 +243,10 @@ class Endpoint:
 
     def budgets(self) -> list[Budget]:
         """The budgets of judge and evaluation; the former lifts the limits of the record."""
-        if self._budget is not None:
-            lift_record_limits(self._budget.calls_per_record, self._budget.tokens_per_record)
-        given = dict.fromkeys((self._budget, current_budget()))
+        own = self._settings.budget
+        if own is not None:
+            lift_record_limits(own.calls_per_record, own.tokens_per_record)
+        given = dict.fromkeys((own, current_budget()))
         return [each for each in given if each is not None]
 
     def maximum(self, request: ChatRequest, budgets: Sequence[Budget]) -> Usage:

@@ -10,10 +10,9 @@ from pydantic import JsonValue
 
 from claimspan.concurrency import SingleFlight, gather_or_cancel
 from claimspan.errors import ReplyError
-from claimspan.judges.llm.chat import ChatReply, Prompt
-from claimspan.judges.llm.encoding import Ids, encode
+from claimspan.judges.llm.chat import ChatReply, Prompt, Settings
 from claimspan.judges.llm.endpoint import Endpoint
-from claimspan.judges.llm.prompts import EXTRACT, EXTRACT_REASONED, informed
+from claimspan.judges.llm.prompts import EXTRACT, EXTRACT_REASONED, Ids, encode, informed
 from claimspan.judges.llm.refusals import TooLongError
 from claimspan.judges.llm.replies import (
     MAX_CLAIMS_PER_SENTENCE,
@@ -25,8 +24,8 @@ from claimspan.judges.llm.replies import (
 )
 from claimspan.judges.verdict_cache import VerdictCache, content_key
 from claimspan.text.abstention import abstains
+from claimspan.text.citations import is_footer
 from claimspan.text.encodable import encodable
-from claimspan.text.footers import is_footer
 from claimspan.text.languages import detect_language
 from claimspan.text.markdown import every_sentence
 from claimspan.text.tokens import token_upper_bound
@@ -44,23 +43,13 @@ _MAX_SENTENCES: Final = 40
 class Extractor:
     """Extracts the claims of each text once, whoever asks for them and how many ask at a time."""
 
-    def __init__(
-        self,
-        cache: VerdictCache,
-        scope: str,
-        *,
-        reasoned: bool,
-        instructions: str,
-        exact_schema: bool,
-        seed: int | None,
-    ) -> None:
+    def __init__(self, cache: VerdictCache, scope: str, settings: Settings) -> None:
         # ``scope`` is what claims depend on beside text and question: model, prompts, address.
         self._cache = cache
         self._scope = scope
-        self._reasoned = reasoned
-        self._system = informed(EXTRACT_REASONED if reasoned else EXTRACT, instructions)
-        self._exact_schema = exact_schema
-        self._seed = seed
+        self._settings = settings
+        prompt = EXTRACT_REASONED if settings.reasoned else EXTRACT
+        self._system = informed(prompt, settings.instructions)
         self._flights = SingleFlight[list[Claim]]()
 
     async def claims(
@@ -135,18 +124,18 @@ class Extractor:
         attempt: int,
     ) -> list[Claim]:
         # A reply that could not be used must not come again by the same prompt.
-        call = Ids(self._seed, str(attempt), question or "", *sentences).call()
+        call = Ids(self._settings.seed, str(attempt), question or "", *sentences).call()
         numbered: dict[str, JsonValue] = {
             str(number): sentence for number, sentence in enumerate(sentences, start=1)
         }
-        usual = schema = claims_schema(reasoned=self._reasoned)
-        if self._exact_schema:
+        usual = schema = claims_schema(reasoned=self._settings.reasoned)
+        if self._settings.exact_schema:
             schema = exact_claims_schema(
                 call,
                 len(sentences),
                 max_claims=_max_claims(sentences, at_most),
                 max_claim_length=_max_claim_length(sentences),
-                reasoned=self._reasoned,
+                reasoned=self._settings.reasoned,
             )
         prompt = Prompt(
             system=self._system,
@@ -156,9 +145,7 @@ class Extractor:
             schema_name="claims",
             schema=schema,
             plain_schema=usual,
-            max_tokens=_max_tokens(
-                sentences, at_most, reasoned=self._reasoned, exact_schema=self._exact_schema
-            ),
+            max_tokens=_max_tokens(sentences, at_most, self._settings),
         )
 
         def read(reply: ChatReply) -> list[Claim]:
@@ -198,18 +185,16 @@ def _max_claims(sentences: Sequence[str], at_most: int | None) -> int:
     return usual if at_most is None else min(usual, at_most)
 
 
-def _max_tokens(
-    sentences: Sequence[str], at_most: int | None, *, reasoned: bool, exact_schema: bool
-) -> int:
+def _max_tokens(sentences: Sequence[str], at_most: int | None, settings: Settings) -> int:
     """Limit on the completion tokens of the reply.
 
     Without an exact schema: the JSON, and one token for each byte of the text, which is about
     three times the text. With one: a token for each character that the schema allows, so that the
     reply ends by the schema and is never cut.
     """
-    if exact_schema:
+    if settings.exact_schema:
         claims = _max_claims(sentences, at_most)
-        notes = MAX_NOTES_LENGTH if reasoned else 0
+        notes = MAX_NOTES_LENGTH if settings.reasoned else 0
         return 100 + notes + claims * (30 + _max_claim_length(sentences))
     size = sum(token_upper_bound(sentence) for sentence in sentences)
-    return 200 + size + 40 * len(sentences) + (400 + size if reasoned else 0)
+    return 200 + size + 40 * len(sentences) + (400 + size if settings.reasoned else 0)

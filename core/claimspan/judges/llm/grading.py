@@ -17,10 +17,9 @@ from claimspan.concurrency import SingleFlight
 from claimspan.cost.usage import add_note, add_undecided
 from claimspan.errors import JudgeError, RecordLimitError, ReplyError
 from claimspan.judges.criteria import Criterion
-from claimspan.judges.llm.chat import ChatReply, Prompt
-from claimspan.judges.llm.encoding import Ids, encode
+from claimspan.judges.llm.chat import ChatReply, Prompt, Settings
 from claimspan.judges.llm.endpoint import Endpoint
-from claimspan.judges.llm.prompts import CANNOT_TELL, GRADE, informed
+from claimspan.judges.llm.prompts import CANNOT_TELL, GRADE, Ids, encode, informed
 from claimspan.judges.llm.refusals import TooLongError
 from claimspan.judges.llm.replies import (
     MAX_EXACT_REASON_LENGTH,
@@ -69,21 +68,12 @@ _SPELLED: Final[Mapping[str, str]] = {
 class Grader:
     """Grades each answer by each criterion once, whoever asks and how many ask at a time."""
 
-    def __init__(
-        self,
-        cache: VerdictCache,
-        scope: str,
-        *,
-        instructions: str,
-        exact_schema: bool,
-        seed: int | None,
-    ) -> None:
+    def __init__(self, cache: VerdictCache, scope: str, settings: Settings) -> None:
         # ``scope`` is what grades depend on beside criterion and record: model, prompts, address.
         self._cache = cache
         self._scope = scope
-        self._system = informed(GRADE, instructions)
-        self._exact_schema = exact_schema
-        self._seed = seed
+        self._settings = settings
+        self._system = informed(GRADE, settings.instructions)
         self._flights = SingleFlight[tuple[Mapping[str, Grade], str]]()
 
     async def grades(
@@ -194,7 +184,7 @@ class Grader:
         # A reply that could not be used must not come again by the same prompt.
         statements = [each.statement for each in wanted.values()]
         texts = (str(attempt), *statements, record.query, record.response, *chunks)
-        call = Ids(self._seed, *texts).call()
+        call = Ids(self._settings.seed, *texts).call()
         keys = {str(number): key for number, key in enumerate(wanted, start=1)}
         criteria = {number: wanted[key] for number, key in keys.items()}
         material: dict[str, JsonValue] = {
@@ -210,7 +200,7 @@ class Grader:
             system=self._system,
             user=encode(material),
             schema_name="grades",
-            schema=exact if self._exact_schema else grades_schema(),
+            schema=exact if self._settings.exact_schema else grades_schema(),
             plain_schema=grades_schema(),
             # A token for each character that an exact schema allows, so that it is never cut.
             max_tokens=100 + len(wanted) * (60 + MAX_EXACT_REASON_LENGTH),

@@ -6,7 +6,6 @@ import json
 import os
 from collections.abc import Collection, Mapping, Sequence
 from copy import copy
-from functools import partial
 from typing import Final, Self, get_args
 
 from openai import AsyncOpenAI
@@ -17,15 +16,13 @@ from claimspan.cost.pricing import Price, price_of
 from claimspan.errors import ConfigError
 from claimspan.judges.criteria import Criterion
 from claimspan.judges.llm import prompts
-from claimspan.judges.llm.base_url import is_openai
-from claimspan.judges.llm.batches import Context
-from claimspan.judges.llm.chat import ChatModel, traits_of
-from claimspan.judges.llm.checking import Checker
+from claimspan.judges.llm.chat import ChatModel, Settings, traits_of
+from claimspan.judges.llm.checking import Checker, Context
 from claimspan.judges.llm.dialect import LIMITS, REASONING_TOKENS, Dialect, is_reasoning_model
 from claimspan.judges.llm.endpoint import Endpoint
 from claimspan.judges.llm.extraction import Extraction, Extractor
 from claimspan.judges.llm.grading import Grader
-from claimspan.judges.llm.openai_chat import OpenAIChat, trusts_environment
+from claimspan.judges.llm.openai_chat import OpenAIChat, is_openai, trusts_environment
 from claimspan.judges.llm.replies import claims_schema, grades_schema, verdicts_schema
 from claimspan.judges.protocol import Cell, Grade
 from claimspan.judges.values import VALUES_VERSION
@@ -124,40 +121,27 @@ class ModelJudge:
             raise ConfigError(
                 f"model is of type {type(model).__name__}: give an object with model and complete"
             )
-        self._options = given = dict(options or {})
+        given = dict(options or {})
         _check_options(given)
         asked = (is_reasoned, chunks_per_call, has_logprobs, exact_schema, top_logprobs, given)
         told = (instructions,) if instructions else ()
         self._digest = _digest(repr(asked + told), reasoned=is_reasoned)
-        self._price = price
-        self._dialect = partial(
-            Dialect,
+        # As of the first model, also for another one that is to be asked as this one is.
+        self._limit = LIMITS[1] if isinstance(model, OpenAIChat) and is_openai(model.url) else None
+        self._settings = Settings(
             options=given,
-            limit=LIMITS[1] if isinstance(model, OpenAIChat) and is_openai(model.url) else None,
-            top_logprobs=top_logprobs,
-            reasoning_tokens=reasoning_tokens,
-            seed=seed,
-        )
-        self._bounded = partial(
-            Endpoint, concurrency=concurrency, call_seconds=call_seconds, budget=budget
-        )
-        self._extracting = partial(
-            Extractor,
             reasoned=is_reasoned,
             instructions=instructions,
-            exact_schema=exact_schema,
-            seed=seed,
-        )
-        self._checking = partial(
-            Checker,
-            references_per_call=chunks_per_call,
+            chunks_per_call=chunks_per_call,
             logprobs=has_logprobs,
-            instructions=instructions,
+            top_logprobs=top_logprobs,
             exact_schema=exact_schema,
+            concurrency=concurrency,
+            call_seconds=call_seconds,
+            reasoning_tokens=reasoning_tokens,
             seed=seed,
-        )
-        self._grading = partial(
-            Grader, instructions=instructions, exact_schema=exact_schema, seed=seed
+            price=price,
+            budget=budget,
         )
         self._ask(model, VerdictCache() if cache is None else cache)
         if budget is not None:
@@ -167,28 +151,23 @@ class ModelJudge:
         """Have all prompts go to a model, and keep what it says in a cache."""
         traits = traits_of(model)
         chat = model if isinstance(model, OpenAIChat) else None
-        if self._options and not traits.sends_parameters:
+        settings = self._settings
+        if settings.options and not traits.sends_parameters:
             raise ConfigError(
-                f"the option {next(iter(self._options))!r} is not for the judge of a model object: "
-                "set it on the object, and leave it out here"
+                f"the option {next(iter(settings.options))!r} is not for the judge of a model "
+                "object: set it on the object, and leave it out here"
             )
         self.model: str = model.model
         self.version: str = f"{model.model}/{self._digest[:8]}"
-        self.price: Price | None = self._price or traits.price or price_of(model.model)
+        self.price: Price | None = settings.price or traits.price or price_of(model.model)
         self._provider = traits.provider
-        self._cache = cache
-        self._endpoint = self._bounded(
-            model,
-            self._dialect(
-                model.model, forms=traits.forms, sends_parameters=traits.sends_parameters
-            ),
-            price=self.price,
-            secrets=chat.secrets if chat else (),
-        )
+        dialect = Dialect(model.model, settings, traits, limit=self._limit)
+        secrets = chat.secrets if chat else ()
+        self._endpoint = Endpoint(model, dialect, settings, price=self.price, secrets=secrets)
         scope = content_key(self.version, chat.url if chat else traits.address)
-        self._extractor = self._extracting(cache, scope)
-        self._checker = self._checking(cache, scope)
-        self._grader = self._grading(cache, scope)
+        self._extractor = Extractor(cache, scope, settings)
+        self._checker = Checker(cache, scope, settings)
+        self._grader = Grader(cache, scope, settings)
 
     @property
     def name(self) -> str:

@@ -6,28 +6,353 @@ The judge has a guarded client of its own, or uses a client of the user's as it 
 from __future__ import annotations
 
 import asyncio
+import ipaddress
 import math
 import os
+import socket
+import ssl
+import unicodedata
+import warnings
 from asyncio import AbstractEventLoop
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from functools import partial
-from typing import Annotated, Final, cast
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING, Annotated, Final, Protocol, cast
+from urllib.parse import SplitResult, unquote, urlsplit
 from weakref import finalize
 
-from openai import AsyncOpenAI, OpenAIError
+from openai import AsyncOpenAI, DefaultAsyncHttpxClient, Omit, OpenAIError
 from pydantic import BaseModel, BeforeValidator, ConfigDict, JsonValue, SecretStr, ValidationError
 
 from claimspan.errors import ConfigError, JudgeError, ReplyError
-from claimspan.judges.llm.base_url import OPENAI_URL, check_base_url, is_openai
 from claimspan.judges.llm.chat import ChatReply, ChatRequest, Token
-from claimspan.judges.llm.guarded_client import GuardedOpenAI, guarded_client
 from claimspan.judges.llm.refusals import behind, refusal_in
 from claimspan.text.encodable import encodable_json
 
-__all__ = ["TRUST_VARIABLE", "OpenAIChat", "read_completion", "trusts_environment"]
+if TYPE_CHECKING:
+    from httpx2 import Request, Response  # of whichever client the openai package brings
 
-TRUST_VARIABLE: Final = "CLAIMSPAN_TRUST_ENV"
+__all__ = [
+    "ForbiddenAddressError",
+    "GuardedOpenAI",
+    "OpenAIChat",
+    "is_forbidden_address",
+    "is_openai",
+    "read_completion",
+    "trusts_environment",
+]
+
+
+# --- the address ----------------------------------------------------------------------------------
+
+_Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+
+_OPENAI_URL: Final = "https://api.openai.com/v1"
+
+# Cloud providers serve the credentials of a machine at these names and addresses.
+_METADATA_HOSTS: Final = frozenset(
+    {
+        "metadata.google.internal",
+        "metadata.goog",
+        "metadata",
+        "instance-data",
+        "instance-data.ec2.internal",
+    }
+)
+# Link-local addresses aside: Alibaba, Azure, Oracle, and the IPv6 ones of AWS and Google.
+_METADATA_ADDRESSES: Final = frozenset(
+    {"100.100.100.200", "168.63.129.16", "192.0.0.192", "fd00:ec2::254", "fd20:ce::254"}
+)
+# NAT64 (RFC 6052, RFC 8215), IPv4-compatible and IPv4-translated addresses (RFC 2765): an IPv4
+# address in the last 32 bits.
+_EMBEDDING: Final = tuple(
+    map(ipaddress.IPv6Network, ("64:ff9b::/96", "64:ff9b:1::/48", "::/96", "::ffff:0:0:0/96"))
+)
+# The full stops that IDNA takes for a dot, and NFKC leaves.
+_DOTS: Final = {ord(each): "." for each in "\u3002\uff0e\uff61"}
+
+
+class ForbiddenAddressError(Exception):
+    """A connection was made to an address that no model is at; nothing was sent on it."""
+
+
+def _check_base_url(url: str) -> str:
+    """Checks an address, and warns where it is plain HTTP to a public host.
+
+    Loopback and private addresses are allowed, because local models are there.
+
+    Returns:
+        The address without a trailing slash.
+
+    Raises:
+        ConfigError: The address is not an http(s) URL with a host, holds a user name or a
+            password, or is a link-local or metadata address.
+    """
+    try:
+        parts = urlsplit(url)
+        host, _ = _plain_host(parts.hostname or ""), parts.port
+    except ValueError:
+        raise ConfigError(
+            "base_url cannot be read as a URL: give one like http://host/v1"
+        ) from None
+    if parts.scheme not in ("http", "https") or not host:
+        raise ConfigError("base_url needs http:// or https:// and a host")
+    if parts.username is not None or parts.password is not None:
+        raise ConfigError("base_url holds a user name or a password: give the key as api_key")
+    if any(mark in host for mark in "@/\\?#") or not host.isprintable():
+        raise ConfigError("base_url has a host with signs that no host has")
+    if _is_metadata(host):
+        raise ConfigError(
+            "base_url leads to a link-local or metadata address: give the address of a model"
+        )
+    _warn_in_the_clear(parts, host)
+    return url.rstrip("/")
+
+
+def is_openai(url: str) -> bool:
+    """Whether the address is of OpenAI or Azure, whose services know some other options."""
+    host = urlsplit(url).hostname or ""
+    return host == "api.openai.com" or host.endswith((".openai.azure.com", ".azure.com"))
+
+
+def is_forbidden_address(address: str) -> bool:
+    """Whether an IP address is link-local, unspecified, or serves a machine's credentials.
+
+    Args:
+        address: As a socket gives it, also with a scope (``fe80::1%eth0``); a text that is no
+            address is not forbidden.
+    """
+    found = _address(address)
+    return found is not None and any(
+        each.is_link_local or each.is_unspecified or str(each) in _METADATA_ADDRESSES
+        for each in (found, *_inside(found))
+    )
+
+
+def _is_metadata(host: str) -> bool:
+    return host in _METADATA_HOSTS or is_forbidden_address(host)
+
+
+def _plain_host(host: str) -> str:
+    """A host as resolvers read it: percent signs decoded, wide digits and dots made narrow."""
+    narrow = unicodedata.normalize("NFKC", unquote(host)).translate(_DOTS)
+    return narrow.lower().rstrip(".")
+
+
+def _address(host: str) -> _Address | None:
+    """The IP address that a host spells, also in decimal, octal or hexadecimal form."""
+    try:
+        return ipaddress.ip_address(host.partition("%")[0])
+    except ValueError:
+        try:
+            return ipaddress.IPv4Address(socket.inet_aton(host))
+        except (OSError, ValueError):
+            return None
+
+
+def _inside(address: _Address) -> list[ipaddress.IPv4Address]:
+    """The IPv4 addresses that an IPv6 address leads to."""
+    if isinstance(address, ipaddress.IPv4Address):
+        return []
+    found = [address.ipv4_mapped, address.sixtofour, *(address.teredo or ())]
+    if any(address in network for network in _EMBEDDING):
+        found.append(ipaddress.IPv4Address(int(address) & 0xFFFF_FFFF))
+    return [each for each in found if each is not None]
+
+
+def _warn_in_the_clear(parts: SplitResult, host: str) -> None:
+    address = _address(host)
+    is_near = address.is_private if address is not None else "." not in host
+    if parts.scheme == "http" and not is_near and not host.endswith((".local", ".internal")):
+        warnings.warn(
+            "base_url is plain http to a public host: prompts and key can be read on the way",
+            stacklevel=4,
+        )
+
+
+# --- the judge's own client -----------------------------------------------------------------------
+
+MAX_REPLY_BYTES: Final = 5 * 2**20
+"""Limit on a response; one with the log probabilities of 5,000 tokens has 2 MiB. Reading up to it
+takes less than 10 MiB of memory."""
+
+MAX_ERROR_BYTES: Final = 16 * 2**10
+ERROR_SECONDS: Final = 2.0
+"""Limits on the body of an error, which may never end."""
+
+
+_NO_KEY: Final = "Bearer none"
+"""What stands in place of a key; servers that need none take anything."""
+
+
+class GuardedOpenAI(AsyncOpenAI):
+    """The judge's own client: it ignores the ``OPENAI_*`` variables of the application.
+
+    The package takes headers, organisation and project from them, which may hold the key of the
+    application and make its account pay. ``default_headers`` replaces all of them.
+    """
+
+    own_headers: Mapping[str, str] = {}
+    """Headers that the user has given to the judge."""
+
+    @property
+    def default_headers(self) -> dict[str, str | Omit]:
+        """The headers of every request."""
+        return {
+            "Accept": "application/json",
+            "Accept-Encoding": "identity",  # the limit on a reply counts the bytes on the wire
+            "Content-Type": "application/json",
+            "User-Agent": self.user_agent,
+            **self.auth_headers,  # the package adds them by itself from 3.0 on
+            **self.own_headers,
+        }
+
+
+def _guarded_client(
+    base_url: str,
+    api_key: SecretStr | None,
+    headers: Mapping[str, str],
+    query: Mapping[str, str],
+    read_seconds: float,
+    trust_env: bool,
+) -> AsyncOpenAI:
+    """Creates a client that retries nothing; the arguments are those of ``OpenAIChat``."""
+    client = GuardedOpenAI(
+        api_key=api_key.get_secret_value() if api_key else _NO_KEY.partition(" ")[2],
+        base_url=base_url,
+        max_retries=0,
+        timeout=read_seconds,
+        default_query=dict(query),
+        http_client=_HttpClient(
+            trust_env=trust_env,
+            # Certificates take 40 to 70 ms to load; plain HTTP needs none.
+            verify=ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+            if base_url.startswith("http://") and not trust_env
+            else _certificates(),
+        ),
+    )
+    client.own_headers = headers
+    return client
+
+
+def _certificates() -> ssl.SSLContext | bool:
+    """The usual certificates, and those of ``SSL_CERT_FILE`` and ``SSL_CERT_DIR``.
+
+    Every program of a machine heeds these two; unlike a proxy they send nothing elsewhere.
+    """
+    file, folder = os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR")
+    if not file and not folder:
+        return True
+    import certifi
+
+    context = ssl.create_default_context(cafile=certifi.where())
+    try:
+        context.load_verify_locations(cafile=file or None, capath=folder or None)
+    except (OSError, ssl.SSLError):
+        raise JudgeError(
+            "SSL_CERT_FILE or SSL_CERT_DIR cannot be read: name a file of certificates (PEM) or a "
+            "folder of them"
+        ) from None
+    return context
+
+
+class _Connection(Protocol):
+    """What is used of a network stream of httpcore."""
+
+    def get_extra_info(self, info: str) -> object: ...
+
+    async def aclose(self) -> None: ...
+
+
+async def _check_connection(event: str, info: Mapping[str, object]) -> None:
+    """Closes a new connection to a forbidden address before anything is sent on it.
+
+    The address that a name has led to is looked at on the connection itself: a name may resolve to
+    another address each time it is asked for. Called by httpcore's ``trace`` extension.
+    """
+    if event != "connection.connect_tcp.complete":
+        return
+    connection: _Connection = info["return_value"]  # type: ignore[assignment]  # what httpcore documents
+    address = connection.get_extra_info("server_addr")
+    # Unknown addresses are refused as well: (host, port, ...) is what every backend gives.
+    if not isinstance(address, tuple) or is_forbidden_address(str(address[0])):  # pyright: ignore[reportUnknownArgumentType] - its text is what is checked
+        await connection.aclose()
+        raise ForbiddenAddressError
+
+
+class _HttpClient(DefaultAsyncHttpxClient):
+    """Limits where a request goes and what is read of a response; never follows a redirect."""
+
+    async def send(
+        self,
+        request: Request,
+        *,
+        stream: bool = False,
+        auth: object = None,
+        follow_redirects: object = None,
+    ) -> Response:
+        """Sends one request and reads its response.
+
+        Raises:
+            ReplyError: The body is larger than ``MAX_REPLY_BYTES``.
+            JudgeError: The address is one that nothing is sent to.
+        """
+        request.extensions = {**request.extensions, "trace": _check_connection}
+        # Azure's key goes alone: the package adds one of its own, which here is none.
+        if "api-key" in request.headers and request.headers.get("authorization") == _NO_KEY:
+            del request.headers["authorization"]
+        try:
+            # A redirect would send the prompt to another host.
+            response = await super().send(request, stream=True, follow_redirects=False)
+        except ForbiddenAddressError:
+            raise JudgeError(
+                "base_url leads to a link-local or metadata address, and nothing was sent: "
+                "give the address of a model"
+            ) from None
+        try:
+            body = await (_read_reply if response.is_success else _read_error)(response)
+        finally:
+            await response.aclose()
+        names = ("retry-after", "retry-after-ms", "x-should-retry", "content-type")
+        kept = {*names, *(f"llm_provider-{name}" for name in names)}
+        headers = {name: each for name, each in response.headers.items() if name in kept}
+        return type(response)(response.status_code, headers=headers, content=body, request=request)
+
+
+async def _read_reply(response: Response) -> bytes:
+    declared = response.headers.get("content-length", "")
+    too_large = ReplyError(f"the response is larger than {MAX_REPLY_BYTES // 2**20} MiB")
+    if declared.isdecimal() and int(declared[:20]) > MAX_REPLY_BYTES:
+        raise too_large
+    read = await _read_at_most(response.aiter_bytes(), MAX_REPLY_BYTES)
+    if read is None:
+        raise too_large
+    return read
+
+
+async def _read_error(response: Response) -> bytes:
+    """The beginning of what a server says of an error; empty if it does not come soon."""
+    try:
+        async with asyncio.timeout(ERROR_SECONDS):
+            return await _read_at_most(response.aiter_bytes(), MAX_ERROR_BYTES) or b""
+    except Exception:  # noqa: BLE001 - the status is known, and enough
+        return b""
+
+
+async def _read_at_most(parts: AsyncIterator[bytes], limit: int) -> bytes | None:
+    # Joined at the end: an array that grows is copied, and held twice meanwhile.
+    read: list[bytes] = []
+    size = 0
+    async for part in parts:
+        size += len(part)
+        if size > limit:
+            return None
+        read.append(part)
+    return b"".join(read)
+
+
+# --- the model ------------------------------------------------------------------------------------
+
+_TRUST_VARIABLE: Final = "CLAIMSPAN_TRUST_ENV"
 """Environment variable that has the judge honour the proxies of the environment."""
 
 # For a client of the user's, which the judge cannot close: a connection that is kept would fail in
@@ -37,7 +362,13 @@ _CLOSE_CONNECTION: Final = {"Connection": "close"}
 
 def trusts_environment() -> bool:
     """Whether ``CLAIMSPAN_TRUST_ENV`` is set to anything but a no."""
-    return os.environ.get(TRUST_VARIABLE, "").strip().lower() not in ("", "0", "false", "no", "off")
+    return os.environ.get(_TRUST_VARIABLE, "").strip().lower() not in (
+        "",
+        "0",
+        "false",
+        "no",
+        "off",
+    )
 
 
 class OpenAIChat:
@@ -71,7 +402,7 @@ class OpenAIChat:
                 raise ConfigError(
                     "base_url is empty: give the address of the model, or leave it out"
                 )
-            url = check_base_url(base_url or OPENAI_URL)
+            url = _check_base_url(base_url or _OPENAI_URL)
             carries_key = {"api-key", "authorization"} & {name.lower() for name in headers or {}}
             if not api_key and not carries_key and is_openai(url):
                 raise ConfigError(
@@ -80,7 +411,7 @@ class OpenAIChat:
                 )
             self.secrets += [api_key] if api_key else []
             connect: Callable[[], AsyncOpenAI] = partial(
-                guarded_client, url, api_key, dict(headers or {}), dict(query or {}),
+                _guarded_client, url, api_key, dict(headers or {}), dict(query or {}),
                 read_seconds, trust_env,
             )  # fmt: skip
             self.max_retries: int | None = None

@@ -31,30 +31,58 @@ from claimspan.judges.lexical.short_answers import (
     inverted,
     readable_claim,
 )
-from claimspan.judges.local.background import InferenceThread, Stop
-from claimspan.judges.local.bundled import bundled_combination, bundled_files
-from claimspan.judges.local.cross_encoder import CrossEncoder, ModelFiles
-from claimspan.judges.local.inherited import keep_forever
-from claimspan.judges.local.known_logits import KNOWN_BYTES, PairCounts
-from claimspan.judges.local.language import readable_cells
-from claimspan.judges.local.pretrained import find_pretrained
+from claimspan.judges.local.background import InferenceThread, Stop, keep_forever
+from claimspan.judges.local.cross_encoder import KNOWN_BYTES, CrossEncoder, ModelFiles, PairCounts
+from claimspan.judges.local.models import bundled_combination, bundled_files, find_pretrained
 from claimspan.judges.local.reading import (
     Question,
+    VerdictRegression,
     bundled_verdicts,
     pretrained_verdicts,
 )
-from claimspan.judges.local.regression import VerdictRegression
 from claimspan.judges.local.shared_reads import SharedReads, Work
 from claimspan.judges.protocol import Cell
+from claimspan.text.languages import languages_of
 from claimspan.text.percentages import percent_hint
 from claimspan.verdicts import Claim, Label, Verdict, VerdictMatrix
 
-__all__ = [
-    "CUT",
-    "OTHER_LANGUAGE",
-    "LoadedModel",
-    "LocalJudge",
-]
+__all__ = ["CUT", "OTHER_LANGUAGE", "LoadedModel", "LocalJudge", "ReadableCells", "readable_cells"]
+
+
+class ReadableCells(NamedTuple):
+    """The claims and the references that the model can read, by their places."""
+
+    rows: Sequence[int]
+    """Places of the claims."""
+
+    columns: Sequence[int]
+    """Places of the references."""
+
+    unread: int
+    """Number of cells whose claim or reference is in another language."""
+
+
+def readable_cells(
+    claims: Sequence[str], references: Sequence[str], language: str | None
+) -> ReadableCells:
+    """Returns the cells whose claim and reference are both in English.
+
+    Each text is decided on its own. A name, a table or code, which have too few words to tell,
+    counts as English unless all other texts are in another language.
+
+    Args:
+        claims: The texts of the claims.
+        references: The references.
+        language: Code of the language of all texts; None to detect it.
+    """
+    if language is not None:
+        found = [language] * (len(claims) + len(references))
+    else:
+        found = languages_of([*claims, *references])
+    rows = [i for i, code in enumerate(found[: len(claims)]) if code == "en"]
+    columns = [i for i, code in enumerate(found[len(claims) :]) if code == "en"]
+    return ReadableCells(rows, columns, len(claims) * len(references) - len(rows) * len(columns))
+
 
 OTHER_LANGUAGE: Final = "not English: judged by words, numbers and names alone"
 """Note in ``Evaluation.notes``, and on the span, for verdicts without the cross-encoder."""

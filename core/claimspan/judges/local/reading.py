@@ -2,27 +2,344 @@
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Generator, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
-from typing import Final, NamedTuple, TypeAlias
+from functools import cached_property
+from pathlib import Path
+from typing import Final, NamedTuple, TypeAlias, cast
 
-from claimspan.judges.lexical.cell_verdicts import abstention_discount, discounted
-from claimspan.judges.lexical.cells import Verdicts, blocks_of
-from claimspan.judges.lexical.changed_copies import is_restated, with_changes
-from claimspan.judges.lexical.coverage import Reference
-from claimspan.judges.lexical.gathering import Wanted, wanted_of
+from claimspan.judges.lexical.cell_verdicts import (
+    VALUE_KINDS,
+    abstention_discount,
+    any_conflict,
+    discounted,
+    unsupported_kinds,
+)
+from claimspan.judges.lexical.cells import (
+    GatherSize,
+    Sentences,
+    Verdicts,
+    Wanted,
+    blocks_of,
+    gather_sentences,
+    wanted_of,
+)
+from claimspan.judges.lexical.conflicts import (
+    NEAR_COPY_DETECTORS,
+    ORDER_DETECTORS,
+    find_conflicts,
+)
+from claimspan.judges.lexical.coverage import Corpus, Reference, Wording
+from claimspan.judges.lexical.rows import ClaimedValues
 from claimspan.judges.local.background import Stop
 from claimspan.judges.local.cross_encoder import Reading, TextPair
-from claimspan.judges.local.features import cell_features, lexical_features
-from claimspan.judges.local.regression import LABELS, VerdictRegression, softmax_verdict
-from claimspan.judges.local.windows import Passage
-from claimspan.judges.protocol import Cell
-from claimspan.judges.references import AnswerText
-from claimspan.judges.values import StatedValues, is_bare_value, with_values
+from claimspan.judges.protocol import AnswerText, Cell
+from claimspan.judges.values import StatedValues, equal_values, is_bare_value, with_values
 from claimspan.text.languages import detect_language
+from claimspan.text.markdown import every_sentence
+from claimspan.text.words import tokenize
 from claimspan.verdicts import Label, Verdict
 
-__all__ = ["Decided", "Question", "Reads", "bundled_verdicts", "pretrained_verdicts"]
+__all__ = [
+    "WINDOW_WORDS",
+    "Decided",
+    "Passage",
+    "Question",
+    "Reads",
+    "VerdictRegression",
+    "bundled_verdicts",
+    "cell_features",
+    "gather_sentences",
+    "pretrained_verdicts",
+]
+
+
+# --- features and regression ----------------------------------------------------------------------
+
+_LABELS: Final = (Label.ENTAILED, Label.NEUTRAL, Label.CONTRADICTED)
+"""Order of the labels in scores, probabilities and weights."""
+
+Rows = tuple[tuple[float, ...], ...]
+"""Weights of a regression: one row for each label, the bias last."""
+
+
+class VerdictRegression(NamedTuple):
+    """Logistic regressions of people's labels on the features of a cell."""
+
+    full: Rows
+    """Weights for all features of ``cell_features``, shape ``(3, 8)``."""
+
+    lexical: Rows
+    """Weights for ``_lexical_features`` alone, shape ``(3, 3)``."""
+
+    @classmethod
+    def read(cls, path: Path) -> VerdictRegression:
+        """Reads the fitted constants from the JSON file that lies beside the weights."""
+        content = cast("dict[str, list[list[float]]]", json.loads(path.read_text("utf-8")))
+        full, lexical = (tuple(map(tuple, content[name])) for name in ("full", "lexical"))
+        return cls(full, lexical)
+
+    def verdict(self, features: Sequence[float]) -> Verdict:
+        """Returns the calibrated verdict for the features of one cell.
+
+        Args:
+            features: All seven features, or the two lexical ones.
+
+        Returns:
+            A verdict whose probabilities sum to 1.
+        """
+        rows = self.full if len(features) + 1 == len(self.full[0]) else self.lexical
+        inputs = (*features, 1.0)
+        scores = [math.fsum(w * x for w, x in zip(row, inputs, strict=True)) for row in rows]
+        return _softmax_verdict(scores)
+
+
+def _softmax_verdict(scores: Sequence[float]) -> Verdict:
+    """Returns the verdict whose probabilities are the softmax of three scores."""
+    largest = max(scores)
+    powers = [math.exp(score - largest) for score in scores]
+    entailed, neutral, contradicted = (power / math.fsum(powers) for power in powers)
+    label = _LABELS[max(range(3), key=powers.__getitem__)]
+    return Verdict(label=label, entailed=entailed, neutral=neutral, contradicted=contradicted)
+
+
+_MIN_PROBABILITY: Final = 1e-3
+# The cross-encoder's relevance runs from about -11 to 11; the other features are log-odds.
+_RELEVANCE_UNIT: Final = 4.0
+
+# Positions of the cross-encoder's logits for one window.
+_ENTAILED, _NEUTRAL, _CONTRADICTED, _RELEVANCE = range(4)
+
+
+def _lexical_features(verdict: Verdict) -> tuple[float, float]:
+    """Returns the features that words alone give.
+
+    Returns:
+        Log-odds that the reference is about the claim; log-odds of the share of that which
+        contradicts it.
+    """
+    entailed, contradicted = verdict.entailed or 0.0, verdict.contradicted or 0.0
+    support = entailed + contradicted
+    return _log_odds(support), _log_odds(contradicted / (support or 1.0))
+
+
+def cell_features(verdict: Verdict, windows: Sequence[Sequence[float]]) -> tuple[float, ...]:
+    """Returns all features of a claim and a reference.
+
+    Args:
+        verdict: The lexical judge's verdict.
+        windows: The cross-encoder's logits, shape ``(n_windows, 4)``: entailed, neutral,
+            contradicted, relevance; at least one window.
+
+    Returns:
+        Seven numbers: the two lexical features; log-odds of entailment in the best window; log-odds
+        of contradiction against neutral there; the largest log-odds of contradiction in any window;
+        the largest relevance; the disagreement of the windows, 0 for one window.
+    """
+    odds = [_odds_against_rest(logits, _ENTAILED) for logits in windows]
+    best = max(range(len(odds)), key=odds.__getitem__)
+    entailed = [1 / (1 + math.exp(-each)) for each in odds]
+    return (
+        *_lexical_features(verdict),
+        odds[best],
+        windows[best][_CONTRADICTED] - windows[best][_NEUTRAL],
+        max(_odds_against_rest(logits, _CONTRADICTED) for logits in windows),
+        max(logits[_RELEVANCE] for logits in windows) / _RELEVANCE_UNIT,
+        max(entailed) - math.fsum(entailed) / len(entailed),
+    )
+
+
+def _odds_against_rest(logits: Sequence[float], position: int) -> float:
+    """Returns the log-odds of one of the three labels against the two others."""
+    others = [logit for i, logit in enumerate(logits[:_RELEVANCE]) if i != position]
+    largest = max(others)
+    return (
+        logits[position]
+        - largest
+        - math.log(math.fsum(math.exp(each - largest) for each in others))
+    )
+
+
+def _log_odds(probability: float) -> float:
+    inside = min(max(probability, _MIN_PROBABILITY), 1 - _MIN_PROBABILITY)
+    return math.log(inside / (1 - inside))
+
+
+# --- windows --------------------------------------------------------------------------------------
+
+# A cross-encoder reads a limited number of words at once, and time grows with every word. So it
+# reads the sentences of a reference that could support the claim, and no others.
+
+WINDOW_WORDS: Final = 120
+"""Length of a window, about 160 word pieces; a chunk of usual length is one window."""
+
+# Mean AUROC on the tune halves, and word pieces of a pair whose reference has 100 words or more,
+# for the bundled model: .829 and 79 so; .832 and 101 without a least gain; .819 and 77 with 45 and
+# 45 words; .830 and 420 where a chunk is read whole, and a longer text in four windows.
+_READ: Final = GatherSize(chosen=80, with_neighbours=40, min_gain=0.2)
+
+
+# "No." may be the whole sentence that answers another question.
+_MIN_QUOTE_WORDS: Final = 3
+_ENDS: Final = " .!?\"'“”"
+
+
+class Passage:
+    """A reference, cut into sentences once, to be read for many claims."""
+
+    def __init__(self, text: str, language: str) -> None:
+        """Cuts a reference into sentences.
+
+        Args:
+            text: The reference.
+            language: Code of the language for the sentence splitter.
+        """
+        self._written = [each.split() for each in every_sentence(text, language)]
+        self.sentences = [
+            " ".join(words) for each in self._written for words in _cut(each, _READ.chosen)
+        ]
+        """The sentences; one of more than 80 words is cut into pieces."""
+
+    def windows_for(self, claim: str) -> list[str]:
+        """Returns the windows to read for a claim, at most one.
+
+        Args:
+            claim: The text of the claim.
+
+        Returns:
+            Up to 80 words: the sentences that together have most of the claim's words, in the order
+            of the text; the first sentence where none has any. Empty for a text without words.
+        """
+        return [self.window(wanted_of(claim))] if self.sentences else []
+
+    def window(self, claim: Wanted) -> str:
+        """Returns the window to read for the words of a claim, as ``windows_for`` does."""
+        return self._gathered.text(self._gathered.gather(claim, _READ) or [0])
+
+    def quotes(self, claim: str) -> bool:
+        """Tells whether a claim of some words is one of the sentences, word for word."""
+        return len(claim.split()) >= _MIN_QUOTE_WORDS and _bare(claim) in self._bare_sentences
+
+    @cached_property
+    def windows(self) -> list[str]:
+        """All of the text, in windows, for a model that reads it whole.
+
+        A text of up to one window and a half stays one window: half a window on its own has too
+        little context. A longer text gives runs of whole sentences of up to 120 words, each
+        starting in the middle of the one before. A text without words gives none.
+        """
+        return _windows([words for each in self._written for words in _cut(each, WINDOW_WORDS)])
+
+    @cached_property
+    def _bare_sentences(self) -> frozenset[str]:
+        return frozenset(_bare(" ".join(each)) for each in self._written)
+
+    @cached_property
+    def _gathered(self) -> Sentences:
+        return Sentences(self.sentences)
+
+
+def _bare(sentence: str) -> str:
+    return " ".join(sentence.casefold().split()).strip(_ENDS)
+
+
+def _windows(sentences: Sequence[Sequence[str]]) -> list[str]:
+    words = [word for sentence in sentences for word in sentence]
+    if len(words) <= WINDOW_WORDS * 3 // 2:
+        return [" ".join(words)] if words else []
+    return [
+        " ".join(word for sentence in sentences[start:end] for word in sentence)
+        for start, end in _spans([len(sentence) for sentence in sentences])
+    ]
+
+
+def _cut(words: Sequence[str], limit: int) -> Iterator[Sequence[str]]:
+    """Yields a sentence whole, or in pieces of half the limit where it is longer than that."""
+    length = len(words) if len(words) <= limit else limit // 2
+    for start in range(0, len(words), length or 1):
+        yield words[start : start + length]
+
+
+def _spans(lengths: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Yields start and end of every run of sentences that fits into one window."""
+    start, end = 0, 0
+    while end < len(lengths):
+        end, size = start, 0
+        while end < len(lengths) and size + lengths[end] <= WINDOW_WORDS:
+            size += lengths[end]
+            end += 1
+        yield start, end
+        passed = 0
+        while start < end and passed < size / 2:  # the next run starts in the middle of this one
+            passed += lengths[start]
+            start += 1
+
+
+# --- changes --------------------------------------------------------------------------------------
+
+# A small cross-encoder sees the same words and calls the claim entailed, though two names changed
+# places, "all" stands for "some", or a prefix denies the verb.
+
+# Kinds in which words are surer than a small model. Numbers and units are left to the value check,
+# which knows equal ones; of "negation", "denial" and "entity" the model is the better judge.
+_SURE_KINDS: Final = frozenset(
+    {"agent", "generalisation", "opposite", "prefix", "missing name"}
+    | ORDER_DETECTORS.keys()
+    | NEAR_COPY_DETECTORS.keys()
+) - {"replaced number"}
+
+
+def _with_changes(
+    verdict: Verdict, claim: str, reference: Reference, stated: StatedValues
+) -> Verdict:
+    """Returns a verdict by what one change in a copied sentence says against it.
+
+    Returns:
+        The verdict itself where there is no such change; else one with less p(entailed), the rest
+        of which goes to contradicted, or to neutral where the claim only says more.
+    """
+    if verdict.label is not Label.ENTAILED or verdict.entailed is None:
+        return verdict
+    tokens = Wording(tokenize(claim, reference.language))
+    support = reference.support(Corpus([reference]).weights(tokens))
+    conflicts = [each for each in find_conflicts(tokens, support) if each.kind in _SURE_KINDS]
+    same: Set[str] = frozenset()
+    if any(each.kind in VALUE_KINDS for each in conflicts):  # "Celsius" is no other name than "C"
+        same = ClaimedValues(StatedValues(claim)).equal_stems(stated) - support.sentence.stems
+    kinds = {
+        each.kind
+        for each in conflicts
+        if not (each.kind in VALUE_KINDS and each.claim_stem in same)
+    }
+    if not kinds:
+        return verdict
+    entailed = verdict.entailed * (1 - any_conflict(kinds))
+    denied = (verdict.entailed - entailed) if kinds - unsupported_kinds() else 0.0
+    contradicted = (verdict.contradicted or 0.0) + denied
+    neutral = 1 - entailed - contradicted
+    by_label = {
+        Label.ENTAILED: entailed,
+        Label.NEUTRAL: neutral,
+        Label.CONTRADICTED: contradicted,
+    }
+    return Verdict(
+        label=max(by_label, key=by_label.__getitem__),
+        entailed=entailed,
+        neutral=neutral,
+        contradicted=contradicted,
+    )
+
+
+def _is_restated(claim: str, reference: str, stated: StatedValues) -> bool:
+    """Tells whether a claim has a value of the reference in another form: ``500 mg``, ``0.5 g``."""
+    lowered = reference.casefold()
+    places = equal_values(claim, stated)
+    return any(claim[start:end].casefold() not in lowered for start, end in places)
+
+
+# --- what is read ---------------------------------------------------------------------------------
 
 # References are read in the order of their promise. After so many in a row that are less probable
 # than this to entail the claim, those that promise less are not read: on the tune half of
@@ -103,7 +420,7 @@ def bundled_verdicts(regression: VerdictRegression, asked: Question, stop: Stop)
     """
     passages = _passages(asked, stop)
     verdicts = {
-        cell: regression.verdict(lexical_features(words)) for cell, words in asked.lexical.items()
+        cell: regression.verdict(_lexical_features(words)) for cell, words in asked.lexical.items()
     }
     n_read, n_cut = 0, 0
     quoted = {(i, j) for i, j in asked.lexical if passages[j].quotes(asked.claims[i])}
@@ -217,10 +534,10 @@ class _Words:
         claim, reference, stated = self._asked.claims[i], self._asked.references[j], self._stated[j]
         words = self._asked.lexical[cell]
         # The model takes "0.5 g" for another value than "500 mg".
-        if _more_entailed(words, verdict) and is_restated(claim, reference, stated):
+        if _more_entailed(words, verdict) and _is_restated(claim, reference, stated):
             verdict = words
         if verdict.label is Label.ENTAILED and not isinstance(reference, AnswerText):
-            verdict = with_changes(verdict, claim, self._reference(j), stated)
+            verdict = _with_changes(verdict, claim, self._reference(j), stated)
         question = self._question if isinstance(reference, AnswerText) else None
         verdict = with_values(verdict, claim, stated, question)
         return discounted(verdict, self._factors[j])
@@ -245,6 +562,6 @@ def _best_window_verdict(windows: Sequence[Sequence[float]], labels: Sequence[La
 
     def verdict(logits: Sequence[float]) -> Verdict:
         by_label = dict(zip(labels, logits, strict=True))
-        return softmax_verdict([by_label.get(label, _NO_SUCH_LABEL) for label in LABELS])
+        return _softmax_verdict([by_label.get(label, _NO_SUCH_LABEL) for label in _LABELS])
 
     return max(map(verdict, windows), key=lambda each: each.entailed or 0.0)

@@ -9,7 +9,6 @@ read by ``stated``, compared by ``equality``, and found missing or changed by ``
 
 from __future__ import annotations
 
-from claimspan.judges.values.asked import Asked, asked_value
 from claimspan.judges.values.check import (
     VALUES_VERSION,
     check_value,
@@ -17,7 +16,7 @@ from claimspan.judges.values.check import (
     says_value_alone,
     telling_values,
 )
-from claimspan.judges.values.comparison import is_same_value
+from claimspan.judges.values.comparison import Asked, asked_value, is_same_value
 from claimspan.judges.values.conflicts import (
     ValueConflict,
     conflicts_of,

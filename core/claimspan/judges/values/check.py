@@ -9,20 +9,23 @@ from functools import lru_cache
 from typing import Final
 
 from claimspan.judges.protocol import Cell
-from claimspan.judges.values.asked import LOSS, Asked, asked_value, stated_scale
-from claimspan.judges.values.comparison import EXACT, is_counted, is_same_value
-from claimspan.judges.values.relations import (
+from claimspan.judges.values.comparison import (
+    EXACT,
+    LOSS,
+    Asked,
     Relation,
     amount_relation,
+    asked_value,
     date_relation,
+    is_counted,
+    is_same_value,
+    stated_scale,
     time_relation,
     year_date,
 )
 from claimspan.judges.values.stated import Item, StatedValues
-from claimspan.text.amount_marks import BOUND_WORDS, HEDGE_WORDS
-from claimspan.text.amounts import Amount
-from claimspan.text.clock_times import ClockTime
-from claimspan.text.dates import Date
+from claimspan.text.amounts import BOUND_WORDS, HEDGE_WORDS, Amount
+from claimspan.text.times import ClockTime, Date
 from claimspan.text.values import Values, read_values
 from claimspan.text.words import FUNCTION_WORDS, stem, tokenize
 from claimspan.verdicts import Claim, Label, Verdict

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from decimal import Decimal
 from typing import Final, Literal, NamedTuple
 
-from claimspan.judges.values.equality import has_other_unit, is_same_slot, relation
-from claimspan.judges.values.relations import Relation
+from claimspan.judges.values.comparison import (
+    Relation,
+    amount_relation,
+    date_relation,
+    plain_reading,
+    time_relation,
+)
 from claimspan.judges.values.stated import Item, Sentence, StatedValues
 from claimspan.text.amounts import Amount
-from claimspan.text.dates import Date
+from claimspan.text.times import Date
+from claimspan.text.units import CELSIUS, PERCENT, POUNDS
 from claimspan.verdicts import Label, Verdict
 
 __all__ = [
@@ -22,6 +29,141 @@ __all__ = [
     "value_conflicts",
     "with_values",
 ]
+
+
+# --- equal values ---------------------------------------------------------------------------------
+
+
+# Shorter stems that begin alike are mostly other words.
+_MIN_NOUN_LETTERS: Final = 4
+
+# Writers round by this share without saying so: 670 for 670.5, or 1,000 for 1,004.
+_ROUNDING: Final = Decimal("0.006")
+# Rounded in a larger unit, a value is still near: 5 miles are 8 km.
+_CONVERTED: Final = Decimal("0.05")
+_POUND: Final = Decimal("0.45359237")
+_HUNDRED: Final = Decimal(100)
+
+
+def _relation(claimed: Item, given: Item) -> Relation:
+    """Says how a value of a claim stands to a value of a sentence."""
+    if isinstance(claimed, Date) and isinstance(given, Date):
+        return date_relation(claimed, given)
+    if isinstance(claimed, Amount) and isinstance(given, Amount):
+        if claimed.kind != given.kind:
+            return "apart"
+        return amount_relation(claimed, given, _is_equal)
+    if isinstance(claimed, Date) or isinstance(given, Date):
+        return "same" if _is_count(claimed, given) or _is_count(given, claimed) else "apart"
+    return time_relation(claimed, given)
+
+
+def _is_count(year: Item, amount: Item) -> bool:
+    """Tells whether what was read as a year is the number of an amount: ``2000`` and ``2,000``."""
+    return (
+        isinstance(year, Date)
+        and year.year is not None
+        and all(part is None for part in year[1:5])
+        and isinstance(amount, Amount)
+        and amount.kind == "value"
+        and not amount.unit
+        and year.year in (amount.value * (amount.scale or 1), amount.alternate)
+    )
+
+
+def _is_same_slot(one: Item, other: Item) -> bool:
+    """Tells whether two values may say the same thing otherwise: of one dimension or one noun."""
+    if isinstance(one, Amount) and isinstance(other, Amount):
+        if one.kind != other.kind:
+            return False
+        if one.unit or other.unit:
+            return one.unit == other.unit
+        return _is_same_noun(one.noun, other.noun)
+    return type(one) is type(other) and _relation(one, other) == "other"
+
+
+def _is_same_noun(one: str, other: str) -> bool:
+    """Tells whether two stems may be of one noun: ``stavb`` and ``stavbi`` are, after 4 and 2."""
+    shared = max(_MIN_NOUN_LETTERS, len(one) - 1, len(other) - 1)
+    return one == other or (len(one) >= shared and one[:shared] == other[:shared])
+
+
+def _has_other_unit(missing: Item, given: Sequence[Item]) -> bool:
+    """Tells whether a value's number stands among others with another unit or scale word."""
+    return isinstance(missing, Amount) and any(
+        isinstance(each, Amount)
+        and each.value == missing.value
+        and (each.unit, each.factor, each.scale) != (missing.unit, missing.factor, missing.scale)
+        and bool(missing.unit or missing.scale)
+        for each in given
+    )
+
+
+def _is_equal(claimed: Amount, given: Amount) -> bool:
+    """Tells whether two amounts in sentences are one value: nothing is left to a question."""
+    return any(_are_near(one, other) for one in _forms(claimed) for other in _forms(given))
+
+
+def _forms(amount: Amount) -> Iterator[Amount]:
+    """The plain readings of an amount: of what its digits and its unit may mean."""
+    yield amount
+    if amount.alternate is not None:
+        yield amount._replace(value=amount.alternate, step=Decimal(1), alternate=None)
+    if amount.unit == POUNDS:
+        yield amount._replace(unit="sterling")
+        yield amount._replace(unit="mass", factor=_POUND)
+
+
+def _are_near(one: Amount, other: Amount) -> bool:
+    if one.unit != other.unit:
+        if PERCENT in (one.unit, other.unit):
+            return _is_share(one, other)
+        if one.unit and other.unit:
+            return False
+    # "A loss of 2 %" is "-2 %", but "5 °C" is never "-5 °C".
+    if one.unit == other.unit == CELSIUS and (one.value < 0) != (other.value < 0):
+        return False
+    ours, theirs = plain_reading(one), plain_reading(other)
+    if one.unit != other.unit:  # "42" for "42 days", whatever a day is in seconds
+        ours, theirs = plain_reading(_bare(one)), plain_reading(_bare(other))
+    gap, step = abs(ours.value - theirs.value), max(ours.step, theirs.step)
+    largest = max(ours.value, theirs.value)
+    if one.factor != other.factor and one.unit == other.unit:
+        return gap <= step / 2 and gap <= _CONVERTED * largest
+    is_rounded = _is_rounded(one) != _is_rounded(other)
+    return (gap <= step / 2 and gap <= _CONVERTED * largest) or (
+        is_rounded and gap <= min(_ROUNDING * largest, max(_last_place(one), _last_place(other)))
+    )
+
+
+def _is_share(one: Amount, other: Amount) -> bool:
+    """Tells whether a number is the share that a percentage stands for: 0.5 and 50 %."""
+    percent, plain = (one, other) if one.unit == PERCENT else (other, one)
+    if plain.unit or plain.scale is not None:
+        return False
+    value = percent.value * percent.factor
+    if plain.step < 1 and plain.value <= 1:
+        return abs(plain.value - value / _HUNDRED) <= max(plain.step, percent.step / _HUNDRED) / 2
+    return not plain.is_plural and plain.value == value
+
+
+def _bare(amount: Amount) -> Amount:
+    return amount._replace(unit="", factor=Decimal(1))
+
+
+def _last_place(amount: Amount) -> Decimal:
+    """Returns the value of the last digit that is no zero: 100 for 84,200."""
+    place = Decimal(1).scaleb(int(amount.value.normalize().as_tuple().exponent))
+    return place * (amount.scale or 1) * amount.factor
+
+
+def _is_rounded(amount: Amount) -> bool:
+    """Tells whether a number ends in zeros, so that it may stand for one near it."""
+    return amount.step >= 1 and amount.value >= _HUNDRED and amount.value % 10 == 0
+
+
+# --- conflicts ------------------------------------------------------------------------------------
+
 
 ConflictKind = Literal["number", "date", "unit", "missing"]
 """``number``, ``date`` and ``unit``: the reference gives another one for the same thing.
@@ -108,7 +250,7 @@ def _in_own_sentence(
     needed = _SAME_NEGATION if part.is_negated else _SAME_SENTENCE
     if not any(share >= needed for share, _ in sentences):
         return None
-    is_elsewhere = any(relation(value, given) == "same" for given in reference.items)
+    is_elsewhere = any(_relation(value, given) == "same" for given in reference.items)
     copied = max(needed, _COPIED) if is_elsewhere else needed
     own = [sentence for share, sentence in sentences if share >= copied]
     near = [sentence for share, sentence in sentences if share >= _SAME_TOPIC]
@@ -180,7 +322,7 @@ def equal_places(claim: StatedValues, reference: StatedValues) -> Iterator[tuple
         for given in sentence.values
     ]
     for each in claim.whole.values:
-        if any(relation(each, given) == "same" for given in near):
+        if any(_relation(each, given) == "same" for given in near):
             yield each.start, each.end
 
 
@@ -201,14 +343,14 @@ def _changed(
     if any(_is_the_one_changed(value, claimed, each.values) for each in sentences):
         return _name(value)
     given = [each for sentence in sentences for each in sentence.values]
-    if any(relation(value, each) in ("same", "open") for each in given):
+    if any(_relation(value, each) in ("same", "open") for each in given):
         return None
-    if any(relation(value, each) == "same" for sentence in near for each in sentence.values):
+    if any(_relation(value, each) == "same" for sentence in near for each in sentence.values):
         return None
-    others = [each for each in given if not any(relation(one, each) == "same" for one in claimed)]
-    if has_other_unit(value, others):
+    others = [each for each in given if not any(_relation(one, each) == "same" for one in claimed)]
+    if _has_other_unit(value, others):
         return "unit"
-    return _name(value) if any(is_same_slot(value, each) for each in others) else None
+    return _name(value) if any(_is_same_slot(value, each) for each in others) else None
 
 
 def _is_the_one_changed(value: Item, claimed: Sequence[Item], given: Sequence[Item]) -> bool:
@@ -219,7 +361,7 @@ def _is_the_one_changed(value: Item, claimed: Sequence[Item], given: Sequence[It
     if len(claimed) != len(given) or len(given) == 1:
         return False
     pairs = zip(claimed, given, strict=True)
-    differing = [one for one, other in pairs if relation(one, other) != "same"]
+    differing = [one for one, other in pairs if _relation(one, other) != "same"]
     return differing == [value]
 
 
@@ -235,7 +377,7 @@ def _missing(
     """
     relations: set[Relation] = set()
     for each in reference.items:
-        found = relation(value, each)
+        found = _relation(value, each)
         if found == "same":
             return None
         relations.add(found)
@@ -243,12 +385,12 @@ def _missing(
     # "In 1767" leaves a day of that year open, but not beside another day.
     is_open = "open" in relations
     if any(
-        is_same_slot(value, each) and (not is_open or _as_precise(value, each)) for each in given
+        _is_same_slot(value, each) and (not is_open or _as_precise(value, each)) for each in given
     ):
         return _name(value)
     if is_open or (isinstance(value, Amount) and value.kind == "ordinal"):
         return None
-    return "unit" if has_other_unit(value, reference.items) else "missing"
+    return "unit" if _has_other_unit(value, reference.items) else "missing"
 
 
 def _as_precise(one: Item, other: Item) -> bool:

@@ -7,15 +7,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from functools import cached_property
 from typing import Final
 
-from claimspan.judges.values.relations import year_date
-from claimspan.text.amount_marks import HEDGE_WORDS
-from claimspan.text.amounts import Amount
-from claimspan.text.clock_times import ClockTime
-from claimspan.text.dates import Date
+from claimspan.judges.values.comparison import year_date
+from claimspan.text.amounts import HEDGE_WORDS, Amount
+from claimspan.text.times import ClockTime, Date
 from claimspan.text.values import Values, read_values
 from claimspan.text.words import FUNCTION_WORDS, stem
 
-__all__ = ["Item", "Sentence", "StatedValues", "items_of", "start_of", "stems_within"]
+__all__ = ["Item", "Sentence", "StatedValues", "stems_within"]
 
 Item = Amount | Date | ClockTime
 """One value of a text."""
@@ -112,12 +110,12 @@ class StatedValues:
     @cached_property
     def items(self) -> Sequence[Item]:
         """All of them; a year is a date."""
-        return list(items_of(self.values))
+        return list(_items_of(self.values))
 
     @cached_property
     def whole(self) -> Sentence:
         """The text as if it were one sentence."""
-        return Sentence(self.text, sorted(self.items, key=start_of))
+        return Sentence(self.text, sorted(self.items, key=_start_of))
 
     @cached_property
     def parts(self) -> Sequence[Sentence]:
@@ -162,24 +160,16 @@ def stems_within(words: Iterable[str]) -> Iterator[str]:
                 yield from (stem(word[cut.end() :]), stem(word[cut.end() + 1 :]))
 
 
-def items_of(values: Values) -> Iterator[Item]:
-    """Yields all values of a text; a year is a date.
-
-    Args:
-        values: What was read from the text.
-    """
+def _items_of(values: Values) -> Iterator[Item]:
+    """Yields all values of a text; a year is a date."""
     for amount in values.amounts:
         yield year_date(amount) if amount.kind == "year" else amount
     yield from values.dates
     yield from values.times
 
 
-def start_of(value: Item) -> int:
-    """Returns where a value begins in its text.
-
-    Args:
-        value: Any value.
-    """
+def _start_of(value: Item) -> int:
+    """Returns where a value begins in its text."""
     return value.start
 
 

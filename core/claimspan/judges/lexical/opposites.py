@@ -1,4 +1,8 @@
-"""Detects opposites: ``prices increased`` against ``prices decreased``."""
+"""Detects opposites in other languages than English: ``erlaubt`` against ``verboten``.
+
+The pairs are those that rules, opening hours and reports turn on; they were written down from the
+dictionaries of the languages and fitted to no data set.
+"""
 
 from __future__ import annotations
 
@@ -9,16 +13,98 @@ from importlib import resources
 from itertools import pairwise
 from typing import Final, NamedTuple
 
-from claimspan.judges.lexical.coverage import Support
-from claimspan.judges.lexical.opposites_by_language import opposite_in_language
-from claimspan.judges.lexical.wording import (
+from claimspan.judges.lexical.coverage import (
     DENYING,
+    Support,
     Wording,
 )
-from claimspan.text.prefixes import DENYING_PREFIXES, MIN_PREFIXED, denied_bases
-from claimspan.text.words import Token, stem
+from claimspan.text.words import DENYING_PREFIXES, MIN_PREFIXED, Token, denied_bases, stem
 
-__all__ = ["are_opposites", "may_turn", "opposite_conflict", "prefix_conflict"]
+__all__ = [
+    "are_opposites",
+    "may_turn",
+    "opposite_conflict",
+    "prefix_conflict",
+]
+
+
+# --- in other languages than English --------------------------------------------------------------
+
+# The pairs are those that rules, opening hours and reports turn on; they were written down from the
+# dictionaries of the languages and fitted to no data set.
+
+_PAIRS: Final = {
+    "de": "erlaubt gestattet zulässig/verboten untersagt unzulässig; geöffnet offen/geschlossen; "
+    "vor/nach; mehr/weniger; höher/niedriger; länger/kürzer; größer/kleiner; "
+    "gestiegen steigt stieg/gesunken sinkt sank; kostenlos gratis/kostenpflichtig; "
+    "möglich/unmöglich; maximal höchstens/minimal mindestens; immer stets/nie; "
+    "angenommen genehmigt/abgelehnt; nördlich/südlich; östlich/westlich",
+    "fr": "autorisé permis/interdit défendu; ouvert/fermé; avant/après; plus/moins; "
+    "gratuit/payant; possible/impossible; maximum/minimum; toujours/jamais; accepté/refusé; "
+    "augmenté/diminué baissé; hausse/baisse; nord/sud; est/ouest",
+    "nl": "toegestaan/verboden; open geopend/gesloten dicht; voor/na; meer/minder; "
+    "hoger/lager; langer/korter; gratis/betaald; mogelijk/onmogelijk; maximaal/minimaal; "
+    "altijd/nooit; gestegen/gedaald; goedgekeurd/afgewezen",
+    "es": "permitido/prohibido; abierto/cerrado; antes/después; más/menos; mayor/menor; "
+    "gratis gratuito/pago; posible/imposible; máximo/mínimo; siempre/nunca; aumentó/disminuyó; "
+    "subió/bajó; aceptado aprobado/rechazado; norte/sur",
+    "it": "permesso consentito/vietato proibito; aperto/chiuso; prima/dopo; più/meno; "
+    "maggiore/minore; gratuito/pagamento; possibile/impossibile; massimo/minimo; sempre/mai; "
+    "aumentato/diminuito; accettato/rifiutato; nord/sud",
+    "da": "tilladt/forbudt; åben åbent/lukket; før/efter; mere flere/mindre færre; "
+    "højere/lavere; længere/kortere; gratis/betalt; muligt/umuligt; altid/aldrig; steget/faldet; "
+    "godkendt/afvist; højst/mindst",
+    "sl": "dovoljen dovoljeno/prepovedan prepovedano; odprt/zaprt; pred/po; več/manj; "
+    "višji/nižji; daljši/krajši; večji/manjši; brezplačen/plačljiv; obvezen obvezno/neobvezen "
+    "neobvezno; mogoče možno/nemogoče; največ/najmanj; vedno/nikoli; zvišal povečal narasel/znižal "
+    "zmanjšal padel; sprejet odobren/zavrnjen; severno/južno; vzhodno/zahodno; prvi/zadnji; "
+    "navzgor/navzdol; dražji/cenejši",
+    "hr": "dopušteno dozvoljeno dopušten dozvoljen/zabranjeno zabranjen; otvoren/zatvoren; "
+    "prije/poslije nakon; više/manje; viši/niži; duži/kraći; veći/manji; "
+    "besplatan/plaća; moguće/nemoguće; najviše/najmanje; uvijek/nikada; porastao/pao; "
+    "prihvaćen odobren/odbijen",
+}
+_MIN_SHARED_WORDS: Final = 0.5
+
+
+def _opposite_in_language(claim: Wording, sentence: Wording) -> str | None:
+    """Returns the stem of a word whose opposite the sentence has in its place.
+
+    Returns:
+        None where the sentence has the word itself, no opposite, a negation that turns it around,
+        or less than half of the claim's other words.
+    """
+    if not claim or claim.read(_negates) or sentence.read(_negates):
+        return None
+    stems = sentence.stems
+    opposites = _opposites_in(claim[0].language)
+    turned = [
+        token.stem
+        for token in claim
+        if token.stem not in stems and not stems.isdisjoint(opposites.get(token.stem, ()))
+    ]
+    rest = {t.stem for t in claim if not t.is_function} - set(turned)
+    return turned[0] if turned and len(rest & stems) > _MIN_SHARED_WORDS * len(rest) else None
+
+
+def _negates(words: Wording) -> bool:
+    return any([token.is_negation for token in words])
+
+
+@cache
+def _opposites_in(language: str) -> Mapping[str, frozenset[str]]:
+    """Returns the stems of the opposites of a stem."""
+    found: dict[str, frozenset[str]] = {}
+    for pair in _PAIRS.get(language, "").split(";"):
+        sides = [
+            frozenset(stem(word, language) for word in side.split()) for side in pair.split("/")
+        ]
+        for side, against in zip(sides, reversed(sides), strict=True):
+            found.update({each: found.get(each, frozenset()) | (against - side) for each in side})
+    return found
+
+
+# --- in English -----------------------------------------------------------------------------------
 
 _OPPOSITES: Final = {
     word: frozenset(against.split())
@@ -110,17 +196,9 @@ def _table() -> Mapping[str, frozenset[str]]:
 
 
 def opposite_conflict(claim: Wording, support: Support) -> str | None:
-    """Detects an opposite beside the same word.
-
-    Args:
-        claim: The tokens of the claim.
-        support: The part of the reference that supports the claim best.
-
-    Returns:
-        The stem of the claim's word; None where there is no conflict.
-    """
+    """Detects an opposite beside the same word."""
     if claim and claim[0].language != "en":
-        return opposite_in_language(claim, support.sentence)
+        return _opposite_in_language(claim, support.sentence)
     if not _may_be_opposites(claim, support):
         return None
     claimed, found = claim.read(_neighbours), support.sentence.read(_neighbours)
@@ -138,12 +216,7 @@ def opposite_conflict(claim: Wording, support: Support) -> str | None:
 
 
 def may_turn(claim: Wording, support: Support) -> bool:
-    """Tells whether the reference may have an opposite of a word of an English claim anywhere.
-
-    Args:
-        claim: The tokens of the claim.
-        support: The part of the reference that supports the claim best.
-    """
+    """Tells whether the reference may have an opposite of a word of an English claim anywhere."""
     sought, signs = claim.read(_sought), support.reference.signs
     return not (sought.listed.isdisjoint(signs.words) and sought.plain.isdisjoint(signs.turned))
 
@@ -163,13 +236,6 @@ def prefix_conflict(claim: Wording, support: Support) -> str | None:
 
     What is said of ``they`` stands in another sentence than its subject, so all of the window is
     looked at: ``Gift cards are valid for a year. They are non-refundable.``
-
-    Args:
-        claim: The tokens of the claim.
-        support: The part of the reference that supports the claim best.
-
-    Returns:
-        The stem of the claim's word; None where there is no conflict.
     """
     if claim and claim[0].language != "en":
         return None

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from claimspan.judges.lexical.coverage import Support
-from claimspan.judges.lexical.negation_by_language import denied_by_claim, denied_by_sentence
-from claimspan.judges.lexical.wording import Wording
+from claimspan.judges.lexical.coverage import Support, Wording
 from claimspan.text.words import Token
 
 __all__ = [
@@ -16,6 +14,9 @@ __all__ = [
     "negation_scopes",
     "reference_negates",
 ]
+
+
+# --- in English -----------------------------------------------------------------------------------
 
 # "Not only" and "no doubt" deny nothing, nor does "no longer than a week".
 _AFFIRMING: Final = frozenset("only just merely doubt wonder matter longer less more later".split())
@@ -33,17 +34,9 @@ _FEW: Final = 16
 
 
 def claim_negates(claim: Wording, support: Support) -> str | None:
-    """Detects a claim that denies what the sentence affirms: ``is not a film``, ``is a film``.
-
-    Args:
-        claim: The tokens of the claim.
-        support: The part of the reference that supports the claim best.
-
-    Returns:
-        The stem of the first denied word; None where there is no conflict.
-    """
+    """Detects a claim that denies what the sentence affirms: ``is not a film``, ``is a film``."""
     if claim and claim[0].language != "en":
-        return denied_by_claim(claim, support.sentence)
+        return _denied_by_claim(claim, support.sentence)
     # What the whole reference lacks is in none of its sentences.
     if not has_negation(claim) or _denied_stem(claim, support.reference.tokens) is None:
         return None
@@ -56,15 +49,7 @@ def claim_negates(claim: Wording, support: Support) -> str | None:
 
 
 def reference_negates(claim: Wording, support: Support) -> str | None:
-    """Detects a sentence that denies what the claim affirms: ``is a film``, ``is not a film``.
-
-    Args:
-        claim: The tokens of the claim.
-        support: The part of the reference that supports the claim best.
-
-    Returns:
-        The stem of the first denied word; None where there is no conflict.
-    """
+    """Detects a sentence that denies what the claim affirms: ``is a film``, ``is not a film``."""
     # Where none of a few sentences denies it, the one that supports it best is not looked for.
     denials = support.reference.denials
     if not denials:
@@ -76,7 +61,7 @@ def reference_negates(claim: Wording, support: Support) -> str | None:
 
 def _denied_by(sentence: Wording, claim: Wording) -> str | None:
     if sentence and sentence[0].language != "en":
-        return denied_by_sentence(claim, sentence)
+        return _denied_by_sentence(claim, sentence)
     if len(sentence) > _MAX_DENIAL_TOKENS or not has_negation(sentence) or has_negation(claim):
         return None
     is_about = _shared_words(sentence, claim) >= _MIN_SHARED_WORDS
@@ -129,3 +114,69 @@ def _denied(negator: Token, after: Sequence[Token]) -> Sequence[Token] | None:
     compares = any(token.folded == "than" for token in after)
     has_ended = negator.folded == "no" and after[0].folded in _ENDED and not compares
     return after[1:] if has_ended else None
+
+
+# --- in other languages ---------------------------------------------------------------------------
+
+# A negation may stand before what it denies (``ne vsebuje alkohola``), behind it (``funktioniert
+# nicht``) or around it (``ne contient pas``), and a language may have two for one (``nikoli ne``).
+
+# "Nicht nur" and "ne samo" deny nothing.
+_AFFIRMING_ABROAD: Final = frozenset(
+    "nur zuletzt alleen enkel kun bare bara seulement que solo sólo solamente soltanto só apenas "
+    "samo le jen len tylko vain csak".split()
+)
+# In a sentence that says much else, what is denied has to be all in the claim.
+_LONG_SCOPE_WORDS: Final = 3
+
+
+def _denied_by_claim(claim: Wording, sentence: Wording) -> str | None:
+    """Returns the stem of what a claim denies and the sentence affirms; None where nothing is."""
+    scopes = claim.read(_short_scopes)
+    if not scopes:
+        return None
+    denied = {stem for scope in sentence.read(_long_scopes) for stem in scope}
+    stems = sentence.stems
+    for scope in scopes:
+        if scope and stems.issuperset(scope) and not denied.issuperset(scope):
+            return scope[0]
+    return None
+
+
+def _denied_by_sentence(claim: Wording, sentence: Wording) -> str | None:
+    """Returns the stem of what a sentence denies and the claim affirms; None where nothing is."""
+    stems = claim.stems
+    if not sentence.read(_negates) or claim.read(_negates):
+        return None
+    content = sentence.read(_content_stems)
+    is_short = len(sentence) <= _MAX_DENIAL_TOKENS
+    is_about = is_short and len(content & stems) >= _MIN_SHARED_WORDS * len(content)
+    for scope in sentence.read(_short_scopes if is_about else _long_scopes):
+        if stems.issuperset(scope) and (is_about or len(scope) == _LONG_SCOPE_WORDS):
+            return scope[0] if scope else None
+    return None
+
+
+def _negates(words: Wording) -> bool:
+    return any([token.is_negation for token in words])
+
+
+def _short_scopes(words: Wording) -> list[list[str]]:
+    return _scopes(words, _SCOPE_WORDS)
+
+
+def _long_scopes(words: Wording) -> list[list[str]]:
+    return _scopes(words, _LONG_SCOPE_WORDS)
+
+
+def _scopes(tokens: Sequence[Token], size: int) -> list[list[str]]:
+    """Returns for every negation the stems of the content words that it denies."""
+    scopes: list[list[str]] = []
+    for i, token in enumerate(tokens):
+        if not token.is_negation:
+            continue
+        after = tokens[i + 1 : i + 1 + _SCOPE_TOKENS]
+        if not (after and after[0].folded in _AFFIRMING_ABROAD):
+            denied = [each.stem for each in after if each.is_content][:size]
+            scopes.append(denied or [each.stem for each in tokens[:i] if each.is_content][-1:])
+    return scopes
