@@ -78,7 +78,7 @@ def main() -> None:
         sys.stdout.flush()
     except ClaimspanError as error:
         # Here, so that `--help` and `--version` import nothing more.
-        from claimspan.files.kinds import other_kinds
+        from claimspan.files.jsonl import other_kinds
         from claimspan.text.visible import visible
 
         # A message may name a file or a judge, whose names may hold commands of a terminal.

@@ -13,8 +13,7 @@ from typing import Final, Protocol, cast, runtime_checkable
 
 from pydantic import JsonValue, TypeAdapter, ValidationError
 
-from claimspan.files.names import CHUNK_NAMES
-from claimspan.files.scalars import is_absent
+from claimspan.files.names import CHUNK_NAMES, is_absent
 from claimspan.records import Chunk
 
 __all__ = ["chunks_of", "items_of", "json_entries", "seems_context", "value_in"]

@@ -12,7 +12,7 @@ from claimspan.evaluation.evaluate import MAX_CLAIMS, aevaluate_many
 from claimspan.evaluation.matrices import ground_truth_of
 from claimspan.evaluation.result import Evaluation
 from claimspan.evaluation.selection import Selection
-from claimspan.files.recorded import Recorded
+from claimspan.files.record_rows import Recorded
 from claimspan.judges.protocol import Cell, Judge
 from claimspan.metrics.compute import Undefined
 from claimspan.records import RagRecord

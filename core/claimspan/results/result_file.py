@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import BinaryIO, Self
+from typing import BinaryIO, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -24,6 +24,9 @@ from claimspan.records import RagRecord
 from claimspan.results.rows import ResultRow, digest
 
 __all__ = ["ResultFile"]
+
+
+_T = TypeVar("_T", bound=BaseModel)
 
 
 class _Key(BaseModel):
@@ -55,8 +58,8 @@ class ResultFile:
         try:
             # Before it is read: a FIFO would never end, and a device must not be replaced.
             refuse_special(path)
-            if path.exists():
-                self._done = {key.index: key.digest for key in _keys(path) if key.error is None}
+            keys = _lines(path, _Key)
+            self._done = {key.index: key.digest for key in keys if key.error is None}
         except OSError as error:
             raise cannot_write(path, error, what="the results") from None
 
@@ -88,7 +91,7 @@ class ResultFile:
         Raises:
             ConfigError: A record has other metrics or thresholds.
         """
-        for row in _rows(self.path):
+        for row in _lines(self.path, ResultRow):
             names = (
                 *selection.of_record(has_ground_truth=ground_truth_of(row.record) is not None),
                 *(each.name for each in selection.own),
@@ -130,7 +133,7 @@ class ResultFile:
             beside.unlink(missing_ok=True)  # of a run that has ended without a word
             # Put into place in one step.
             with open(beside, "wb", opener=_private) as self._file:
-                for row in _rows(self.path):
+                for row in _lines(self.path, ResultRow):
                     # Failures are tried again, and of a record that two runs have evaluated one
                     # line is enough.
                     if row.error is None and row.index not in self._offsets:
@@ -169,10 +172,7 @@ class ResultFile:
 
     def rows(self) -> Iterator[ResultRow]:
         """Read the lines again, in the order of the input."""
-        for index in sorted(self._offsets):
-            found = self.row(index)
-            if found is not None:
-                yield found
+        return (row for index in sorted(self._offsets) if (row := self.row(index)) is not None)
 
     def close(self) -> None:
         """Close the file."""
@@ -199,32 +199,18 @@ def _private(path: str, flags: int) -> int:
     return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0), 0o600)
 
 
-def _keys(path: Path) -> Iterator[_Key]:
-    """What is done, by the lines of a file.
+def _lines(path: Path, kind: type[_T]) -> Iterator[_T]:
+    """Yield the lines of a file, without one that was torn by the end of a process.
 
     Raises:
         ConfigError: A line is no result.
     """
-    with path.open("rb") as file:
-        for number, line in enumerate(file, start=1):
-            if not line.strip():
-                continue
-            try:
-                yield _Key.model_validate_json(line)
-            except ValidationError:
-                if line.endswith(b"\n"):  # else the process ended while it was written
-                    raise ConfigError(
-                        f"{path} line {number} is no result: give another path with -o"
-                    ) from None
-
-
-def _rows(path: Path) -> Iterator[ResultRow]:
     if not path.exists():
         return
     with path.open("rb") as file:
         for number, line in enumerate(file, start=1):
             try:
-                yield ResultRow.model_validate_json(line)
+                yield kind.model_validate_json(line)
             except ValidationError:
                 if line.strip() and line.endswith(b"\n"):
                     raise ConfigError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from claimspan.errors import ConfigError, PayloadError
-from claimspan.files.bounded import check_bounds
+from claimspan.files.jsonl import check_bounds
 from claimspan_tracing.job import Job, Outcome
 
 __all__ = ["MAX_PAYLOAD_BYTES", "read_job_text", "read_outcome_text"]

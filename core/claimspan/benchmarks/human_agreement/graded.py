@@ -11,7 +11,7 @@ from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
 
 from claimspan.errors import FileError
 from claimspan.files.jsonl import parse_json_lines, read_text
-from claimspan.files.scalars import TextOrScalar
+from claimspan.files.names import TextOrScalar
 from claimspan.records import RagRecord
 
 __all__ = ["Grade", "GradedAnswer", "read_graded"]

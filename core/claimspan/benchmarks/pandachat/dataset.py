@@ -12,8 +12,7 @@ from typing import Final, cast
 from pydantic import JsonValue
 
 from claimspan.errors import FileError, PayloadError
-from claimspan.files.bounded import check_bounds
-from claimspan.files.jsonl import read_text
+from claimspan.files.jsonl import check_bounds, read_text
 
 __all__ = ["Dataset", "Question", "find_dataset", "parse_json", "read_dataset"]
 

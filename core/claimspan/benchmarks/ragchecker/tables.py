@@ -8,7 +8,7 @@ from typing import Final
 from pydantic import JsonValue
 
 from claimspan.benchmarks.ragchecker.recomputed import TOLERANCE, RecomputedSystem
-from claimspan.results.rag_result import RAGCHECKER_METRICS
+from claimspan.results.rag_results import RAGCHECKER_METRICS
 
 __all__ = ["as_json", "as_markdown", "as_text"]
 

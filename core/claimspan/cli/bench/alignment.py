@@ -21,7 +21,7 @@ from claimspan.benchmarks.alignment import (
     response_of,
     summarise,
 )
-from claimspan.cli.judge_options import JudgeName, JudgeOptions, judge_from
+from claimspan.cli.options import JudgeName, JudgeOptions, judge_from
 from claimspan.errors import ConfigError
 from claimspan.evaluation.evaluate import CONCURRENCY
 from claimspan.evaluation.result import Evaluation

@@ -37,7 +37,7 @@ from claimspan.benchmarks.context_coverage.rankings import (
 from claimspan.benchmarks.context_coverage.summary import summarize
 from claimspan.cli.bench.context_coverage_tables import as_markdown, as_text
 from claimspan.cli.bench.user_metric import load_metric
-from claimspan.cli.judge_options import JudgeName, JudgeOptions, judge_from
+from claimspan.cli.options import JudgeName, JudgeOptions, judge_from
 from claimspan.errors import ConfigError
 from claimspan.files.private import refuse_input, write_private
 from claimspan.judges import JUDGE_VARIABLE, Judge

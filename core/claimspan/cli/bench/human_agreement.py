@@ -19,7 +19,7 @@ from claimspan.benchmarks.human_agreement.graded import GradedAnswer, read_grade
 from claimspan.benchmarks.human_agreement.judged import METRIC, ajudge_graded
 from claimspan.benchmarks.resumed import results_of_judge
 from claimspan.cli.bench.human_agreement_tables import as_markdown, as_text
-from claimspan.cli.judge_options import JudgeNames, JudgeOptions, judges_from
+from claimspan.cli.options import JudgeNames, JudgeOptions, judges_from
 from claimspan.errors import ConfigError
 from claimspan.evaluation.evaluate import CONCURRENCY
 from claimspan.metrics.catalogue import CATALOGUE

@@ -9,7 +9,7 @@ import typer
 
 from claimspan.benchmarks.meta_eval import meta_evaluate
 from claimspan.cli.bench.meta_eval_tables import as_markdown, as_text
-from claimspan.cli.judge_options import JudgeNames, JudgeOptions, judges_from
+from claimspan.cli.options import JudgeNames, JudgeOptions, judges_from
 from claimspan.errors import ConfigError
 from claimspan.text.visible import visible
 
