@@ -35,12 +35,6 @@ def progress_bar(what: str, *, total: int, show: bool | None) -> Generator[Calla
     if not show:
         yield lambda: None
         return
-    with _bar(what, total) as advance:
-        yield advance
-
-
-@contextmanager
-def _bar(what: str, total: int) -> Generator[Callable[[], None]]:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 

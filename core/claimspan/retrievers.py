@@ -67,9 +67,8 @@ def retriever_of(target: object) -> Retrieve:
         ConfigError: The target is no retriever, or is asynchronous.
     """
     adapter = _adapter_of(target)
-    call = None if adapter is None else adapter.adapt(target)
-    if call is None:
-        call = _callable(target)
+    adapted = None if adapter is None else adapter.adapt(target)
+    call = _callable(target) if adapted is None else adapted
     return lambda query: [_chunk(each) for each in _items(call(query))]
 
 
@@ -130,35 +129,25 @@ def _chunk(item: object) -> Chunk:
         case str():
             # Whether a text is an id only the caller can know; it is kept as both.
             return Chunk(id=item, text=item)
+        # A document with its score, as vector stores return them.
+        case (document, int() | float() as score) if isinstance(item, tuple):
+            return _chunk(cast("object", document)).model_copy(update={"score": float(score)})
         case tuple():
-            return _with_score(cast("tuple[object, ...]", item))
+            raise ConfigError(
+                f"the retriever returned a tuple of {len(cast('tuple[object, ...]', item))} among "
+                "its documents: return documents, or pairs of a document and its score"
+            )
         case Mapping():
             return _from_mapping(cast("Mapping[str, object]", item))
         case _:
-            return _from_framework(item)
-
-
-def _with_score(pair: tuple[object, ...]) -> Chunk:
-    """A document with its score, as vector stores return them."""
-    match pair:
-        case (document, int() | float() as score):
-            return _chunk(document).model_copy(update={"score": float(score)})
-        case _:
-            raise ConfigError(
-                f"the retriever returned a tuple of {len(pair)} among its documents: return "
-                "documents, or pairs of a document and its score"
-            )
-
-
-def _from_framework(item: object) -> Chunk:
-    adapter = _adapter_of(item)
-    found = None if adapter is None else adapter.read(item)
-    if found is None:
-        raise ConfigError(
-            f"the retriever returned a {type(item).__name__} among its documents: return texts, "
-            "ids, mappings with 'id' and 'text', or documents of a framework"
-        )
-    return found
+            adapter = _adapter_of(item)
+            found = None if adapter is None else adapter.read(item)
+            if found is None:
+                raise ConfigError(
+                    f"the retriever returned a {type(item).__name__} among its documents: return "
+                    "texts, ids, mappings with 'id' and 'text', or documents of a framework"
+                )
+            return found
 
 
 def _from_mapping(item: Mapping[str, object]) -> Chunk:

@@ -9,6 +9,7 @@ import ast
 import json
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Final, Protocol, cast, runtime_checkable
 
 from pydantic import JsonValue, TypeAdapter, ValidationError
@@ -62,16 +63,14 @@ def chunks_of(value: object) -> tuple[Chunk, ...]:
     Raises:
         ValueError: It is something else; the message quotes nothing of it.
     """
-    if isinstance(value, str):
-        listed = _list_in(value)
-        one: list[object] = [value] if value.strip() else []
-        return tuple(map(_chunk, one if listed is None else listed))
-    items = items_of(value)
+    if isinstance(value, str) and not value.strip():
+        return ()
+    items = _list_in(value) if isinstance(value, str) else items_of(value)
     return tuple(map(_chunk, [value] if items is None else items))
 
 
-def _list_in(text: str) -> list[object] | None:
-    """The list that a text is; None where it is none, such as a passage that begins with ``[1]``.
+def _list_in(text: str) -> Sequence[object] | None:
+    """The list that a text is; None if it is none, such as a passage that begins with ``[1]``.
 
     Raises:
         ValueError: It begins as a list of texts or objects, and is none.
@@ -94,16 +93,12 @@ def value_in(text: str) -> object:
         text: The text of a cell.
 
     Returns:
-        None where it is neither, or where it could be two different lists.
+        None if it is neither, or could be two different lists.
     """
-    try:
+    with suppress(ValueError, RecursionError):
         value: object = json.loads(text)
-    except (ValueError, RecursionError):
-        return _printed(text.strip())
-    return value
-
-
-def _printed(text: str) -> object:
+        return value
+    text = text.strip()
     if not text.startswith(("[", "{")) or "\0" in text:
         return None
     texts: list[str] = []
@@ -199,21 +194,16 @@ def json_entries(metadata: object) -> dict[str, JsonValue]:
 
 def seems_context(value: object) -> bool:
     """Whether a value that was not read may be the context: a passage, or a list of some."""
-    if isinstance(value, str):
-        try:
-            listed = _list_in(value)
-        except ValueError:
+    try:
+        items = _list_in(value) if isinstance(value, str) else items_of(value)
+    except ValueError:
+        return True
+    for each in [value] if items is None else items[:_LOOKED_AT]:
+        text = each if isinstance(each, str) else _part(each, "text")
+        head = text[:_HEAD].strip() if isinstance(text, str) else ""
+        # Sentences, rather than a name, a title or an id.
+        words = len(head.split())
+        is_sentence = words >= _SENTENCE_WORDS and head.endswith((".", "!", "?"))
+        if words >= _PROSE_WORDS or is_sentence or "。" in head:
             return True
-        value = [value] if listed is None else listed
-    items = items_of(value)
-    some = [value] if items is None else items[:_LOOKED_AT]
-    texts = (each if isinstance(each, str) else _part(each, "text") for each in some)
-    return any(isinstance(each, str) and _is_prose(each) for each in texts)
-
-
-def _is_prose(text: str) -> bool:
-    """Whether a text is sentences, rather than a name, a title or an id."""
-    head = text[:_HEAD].strip()
-    words = len(head.split())
-    is_sentence = words >= _SENTENCE_WORDS and head.endswith((".", "!", "?"))
-    return words >= _PROSE_WORDS or is_sentence or "。" in head
+    return False

@@ -20,7 +20,7 @@ from claimspan.errors import ConfigError, FileError, PayloadError
 from claimspan.files.jsonl import bounded_lines, parse_bounded
 from claimspan.files.names import TextOrScalar
 from claimspan.files.raw_rows import RawRow, SkippedRow, csv_rows
-from claimspan.records import Chunk, RagRecord
+from claimspan.records import Chunk
 from claimspan.text.encodable import EncodableText
 
 __all__ = ["AUTO", "FORMATS", "BadLine", "DatasetItem", "Format", "read_dataset"]
@@ -54,14 +54,6 @@ class DatasetItem(BaseModel):
 
     metadata: Mapping[str, JsonValue] = Field(default_factory=dict[str, JsonValue])
     """What else the dataset says; ``answers`` has all right answers if there are several."""
-
-    def record(self, response: str) -> RagRecord:
-        """Return a record of this question with somebody's response.
-
-        Args:
-            response: The answer to evaluate.
-        """
-        return RagRecord(response=response, **dict(self))
 
 
 class BadLine(NamedTuple):

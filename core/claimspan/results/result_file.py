@@ -68,11 +68,7 @@ class ResultFile:
         return len(self._done)
 
     def has(self, index: int, record: RagRecord) -> bool:
-        """Whether a record is done.
-
-        Args:
-            index: Its place among the rows of the input.
-            record: The record.
+        """Whether a record, at its place among the rows of the input, is done.
 
         Raises:
             ConfigError: The result at this place is that of another record.
@@ -84,9 +80,6 @@ class ResultFile:
 
     def check_choice(self, selection: Selection) -> None:
         """Make sure that what is done was measured by the same choice.
-
-        Args:
-            selection: What is to be measured.
 
         Raises:
             ConfigError: A record has other metrics or thresholds.
@@ -106,7 +99,7 @@ class ResultFile:
                 )
 
     def of_another_input(self) -> ConfigError:
-        """Return the error for results of other records than those of the input."""
+        """The error for results of other records than those of the input."""
         return ConfigError(
             f"{self.path} has the result of another record: the input has changed; "
             "give another path with -o"
