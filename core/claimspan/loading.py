@@ -46,11 +46,11 @@ def _module(where: str) -> ModuleType:
     is_file = path.suffix == ".py"
     if is_file and not path.is_file():
         raise ConfigError(f"there is no file {where!r}: {_FORM}")
-    # The command is a script, and finds nothing in the working directory by itself.
-    folder = str(path.resolve().parent if is_file else Path.cwd())
-    if folder not in sys.path:
-        sys.path.insert(0, folder)
     try:
+        # The command is a script, and finds nothing in the working directory by itself.
+        folder = str(path.resolve().parent if is_file else Path.cwd())
+        if folder not in sys.path:
+            sys.path.insert(0, folder)
         return _executed(path) if is_file else importlib.import_module(where)
     # SystemExit as well: a script without a guard around its main part ends so.
     except (Exception, SystemExit) as error:

@@ -12,13 +12,14 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib.metadata import entry_points
-from typing import Final, Protocol, cast
+from typing import Final, Protocol, TypeGuard, cast
 
 from pydantic import JsonValue
 
 from claimspan.errors import ConfigError
 from claimspan.files.names import CHUNK_NAMES
 from claimspan.records import Chunk
+from claimspan.text.shapes import is_list, is_mapping
 
 __all__ = [
     "RETRIEVERS",
@@ -104,53 +105,48 @@ def _callable(target: object) -> Callable[[str], object]:
 
 
 def _items(result: object) -> Sequence[object]:
-    found = result
-    if isinstance(result, Mapping):
-        lists = [
-            value for value in cast("Mapping[object, object]", result).values() if _is_list(value)
-        ]
-        # With two lists nobody knows which of them was retrieved.
-        found = lists[0] if len(lists) == 1 else found
-    if not _is_list(found):
+    if is_mapping(result):
+        lists = [value for value in result.values() if _is_sequence(value)]
+        # With two lists it is not known which of them was retrieved.
+        result = lists[0] if len(lists) == 1 else result
+    if not _is_sequence(result):
         raise ConfigError(
-            f"the retriever returned a {type(found).__name__}: return a list of documents"
+            f"the retriever returned a {type(result).__name__}: return a list of documents"
         )
-    return cast("Sequence[object]", found)
+    return result
 
 
-def _is_list(value: object) -> bool:
+def _is_sequence(value: object) -> TypeGuard[Sequence[object]]:
     return isinstance(value, Sequence) and not isinstance(value, str | bytes)
 
 
 def _chunk(item: object) -> Chunk:
-    match item:
-        case Chunk():
-            return item
-        case str():
-            # Whether a text is an id only the caller can know; it is kept as both.
-            return Chunk(id=item, text=item)
+    if isinstance(item, Chunk):
+        return item
+    if isinstance(item, str):
+        # Whether a text is an id only the caller can know; it is kept as both.
+        return Chunk(id=item, text=item)
+    if is_mapping(item):
+        return _from_mapping(item)
+    if is_list(item) and not isinstance(item, list):
         # A document with its score, as vector stores return them.
-        case (document, int() | float() as score) if isinstance(item, tuple):
-            return _chunk(cast("object", document)).model_copy(update={"score": float(score)})
-        case tuple():
-            raise ConfigError(
-                f"the retriever returned a tuple of {len(cast('tuple[object, ...]', item))} among "
-                "its documents: return documents, or pairs of a document and its score"
-            )
-        case Mapping():
-            return _from_mapping(cast("Mapping[str, object]", item))
-        case _:
-            adapter = _adapter_of(item)
-            found = None if adapter is None else adapter.read(item)
-            if found is None:
-                raise ConfigError(
-                    f"the retriever returned a {type(item).__name__} among its documents: return "
-                    "texts, ids, mappings with 'id' and 'text', or documents of a framework"
-                )
-            return found
+        if len(item) == 2 and isinstance(item[1], int | float):
+            return _chunk(item[0]).model_copy(update={"score": float(item[1])})
+        raise ConfigError(
+            f"the retriever returned a tuple of {len(item)} among its documents: return "
+            "documents, or pairs of a document and its score"
+        )
+    adapter = _adapter_of(item)
+    found = None if adapter is None else adapter.read(item)
+    if found is None:
+        raise ConfigError(
+            f"the retriever returned a {type(item).__name__} among its documents: return texts, "
+            "ids, mappings with 'id' and 'text', or documents of a framework"
+        )
+    return found
 
 
-def _from_mapping(item: Mapping[str, object]) -> Chunk:
+def _from_mapping(item: Mapping[object, object]) -> Chunk:
     text = next((str(item[key]) for key in _TEXT_KEYS if item.get(key) is not None), "")
     id_ = next((str(item[key]) for key in _ID_KEYS if item.get(key) is not None), None)
     if not text and id_ is None:
@@ -171,7 +167,5 @@ def plain_metadata(metadata: object) -> dict[str, JsonValue]:
         metadata: What a store keeps with a document. Only texts, numbers and truth values are
             kept; anything but a mapping has none.
     """
-    if not isinstance(metadata, Mapping):
-        return {}
-    entries = cast("Mapping[object, object]", metadata).items()
+    entries = metadata.items() if is_mapping(metadata) else ()
     return {str(key): value for key, value in entries if isinstance(value, str | int | float)}

@@ -16,7 +16,7 @@ from typing import Annotated, Final, Protocol, cast
 
 import typer
 
-from claimspan.cli.evaluate_run import Done, EvaluationRun, OnWorkers, Output
+from claimspan.cli.evaluate_run import Done, EvaluationRun, OnWorkers
 from claimspan.cli.options import (
     AsJson,
     ColumnMap,
@@ -44,6 +44,7 @@ from claimspan.metrics.catalogue import CATALOGUE, in_order
 from claimspan.records import RagRecord
 from claimspan.report import render_report
 from claimspan.report.evaluated import entry_of_evaluation
+from claimspan.results.rag_results import RagResultsFile
 from claimspan.results.result_file import ResultFile
 from claimspan.results.rows import Summary, write_parquet, write_table
 from claimspan.text.visible import visible
@@ -211,14 +212,21 @@ def evaluate_command(
         is_json = results is not None and results.suffix.lower() == ".json"
         by_name = ResultFormat.RAGCHECKER if is_json else ResultFormat.JSONL
         is_rag = (result_format or by_name) is ResultFormat.RAGCHECKER
-        to = Output(results, records, as_rag_results=is_rag)
+        to: ResultFile | None = None
+        if results is not None:
+            to = RagResultsFile(results, records) if is_rag else ResultFile(results)
         # RAGChecker's results have a place for eleven metrics.
-        default = "default" if to.rag is None else "all"
+        default = "all" if isinstance(to, RagResultsFile) else "default"
         selection = selection_from(metrics, thresholds, criteria, default=default)
-        if to.lines is not None and chooses:
-            to.lines.check_choice(selection)
+        if to is not None and chooses:
+            to.check_choice(selection)
         run = EvaluationRun(records, to, undefined.value, selection)
-        run.check(results, strict=strict, skipped=skipped)
+        run.check(strict=strict, skipped=skipped)
+        if run.account.skipped and results is not None and is_same_file(results, file):
+            raise ConfigError(
+                f"{str(results)!r} is the input, which has rows that cannot be used and would be "
+                "lost: give another path with -o"
+            )
         views.results_of(run)
         # Not if every claim and label is recorded: a judge may need a key. The judge is made after
         # the file was checked: a model may take a minute to load, and a mistake in the file is to
@@ -314,13 +322,13 @@ class _Views:
         """The results that the views are made of; None if no view is wanted."""
         if not self.paths:
             return None
-        if run.output.rag is not None or run.output.lines is None:
+        if run.output is None or isinstance(run.output, RagResultsFile):
             given = " and ".join(self.paths)
             raise ConfigError(
                 f"{given} cannot be made beside RAGChecker's results: give -o a name that ends in "
                 ".jsonl, or leave it out"
             )
-        return run.output.lines
+        return run.output
 
     @contextmanager
     def opened(self) -> Generator[Callable[[EvaluationRun, bool | None], None]]:

@@ -16,7 +16,7 @@ from typing import Final
 from claimspan.errors import ConfigError
 from claimspan.evaluation.result import Evaluation
 from claimspan.evaluation.selection import Selection
-from claimspan.files.private import is_same_file, replaced_private
+from claimspan.files.private import replaced_private
 from claimspan.files.raw_rows import SkippedRow
 from claimspan.files.record_files import Account, RecordFile, no_records
 from claimspan.files.record_rows import InputRow, Recorded
@@ -24,12 +24,11 @@ from claimspan.judges.protocol import Judge
 from claimspan.metrics.compute import Undefined
 from claimspan.progress import progress_bar
 from claimspan.records import RagRecord
-from claimspan.results.rag_results import RagResultsFile
 from claimspan.results.recorded_judge import evaluate_recorded, is_complete
 from claimspan.results.result_file import ResultFile
 from claimspan.results.rows import ResultRow, Summary
 
-__all__ = ["Done", "EvaluationRun", "OnWorkers", "Output"]
+__all__ = ["Done", "EvaluationRun", "OnWorkers"]
 
 Done = Callable[[int, Evaluation], None]
 """Takes the place of a record and its evaluation, in the order in which they come."""
@@ -38,74 +37,21 @@ OnWorkers = Callable[[Iterable[tuple[int, RagRecord]], Done], None]
 """Has records evaluated elsewhere."""
 
 
-class Output:
-    """Where results go: a file of results, RAGChecker's results, or nowhere."""
-
-    def __init__(self, path: Path | None, records: RecordFile, *, as_rag_results: bool) -> None:
-        """Find out what is done.
-
-        Args:
-            path: The file; None for nowhere.
-            records: The input.
-            as_rag_results: Whether the file is to hold RAGChecker's results.
-
-        Raises:
-            ConfigError: The file holds something else.
-        """
-        self.rag = RagResultsFile(path, records) if path is not None and as_rag_results else None
-        self.lines: ResultFile | None = None
-        if path is not None:
-            self.lines = ResultFile(path) if self.rag is None else self.rag.journal
-
-    def has(self, row: InputRow) -> bool:
-        """Whether a record is done."""
-        return self.lines is not None and self.lines.has(row.index, row.record)
-
-    def recorded(self, row: InputRow) -> Recorded:
-        """What is known of a record already."""
-        return row.recorded if self.rag is None else self.rag.recorded(row)
-
-    def check(self, n_done: int) -> None:
-        """Make sure that the results are those of the input.
-
-        Args:
-            n_done: Records of the input that are done.
-
-        Raises:
-            ConfigError: There are others.
-        """
-        if self.rag is not None:
-            self.rag.check()
-        # More results than records of this input: some are of records that it does not have.
-        if self.lines is not None and len(self.lines) != n_done:
-            raise self.lines.of_another_input()
-
-    def add(self, row: ResultRow) -> None:
-        """Write a row."""
-        if self.lines is not None:
-            self.lines.add(row)
-        if self.rag is not None:
-            self.rag.checkpoint()
-
-    def close(self, *, is_final: bool) -> None:
-        """Write what is left to write."""
-        if self.rag is not None:
-            self.rag.finish(is_final=is_final)
-        elif self.lines is not None:
-            self.lines.close()
-
-
 class EvaluationRun:
     """One run over a file; ``check`` comes first, then ``evaluate``."""
 
     def __init__(
-        self, file: RecordFile, output: Output, undefined: Undefined, selection: Selection
+        self,
+        file: RecordFile,
+        output: ResultFile | None,
+        undefined: Undefined,
+        selection: Selection,
     ) -> None:
         """Prepare a run; nothing is read yet.
 
         Args:
             file: The records.
-            output: Where their results go.
+            output: Where their results go; None for nowhere.
             undefined: What becomes of a metric without a value, as in ``compute_metrics``.
             selection: What is measured.
         """
@@ -121,18 +67,17 @@ class EvaluationRun:
         self._under_way: dict[int, RagRecord] = {}
         self._advance: Callable[[], None] = lambda: None
 
-    def check(self, output: Path | None, *, strict: bool, skipped: Path | None) -> None:
+    def check(self, *, strict: bool, skipped: Path | None) -> None:
         """Read the file once, and count what it holds.
 
         Args:
-            output: The file of results, which may be the input; None for nowhere.
             strict: Whether a row that cannot be used ends the run.
             skipped: File for the rows that cannot be used; None for none.
 
         Raises:
             FileError: A row cannot be used, and ``strict`` is True.
             ConfigError: No row can be used, the context would be lost, the results are those of
-                another input, rows of the input would be lost, or a file cannot be written.
+                another input, or a file cannot be written.
         """
         n_done = 0
         what = "the skipped rows"
@@ -140,11 +85,11 @@ class EvaluationRun:
             for row in self.file.rows():
                 self.account.add(row)
                 if isinstance(row, InputRow):
-                    if self.output.has(row):
+                    if self._is_done(row):
                         n_done += 1
                         continue
                     self._left_to_evaluate += 1
-                    self.left_to_judge += not is_complete(row.record, self.output.recorded(row))
+                    self.left_to_judge += not is_complete(row.record, self._recorded(row))
                 elif isinstance(row, SkippedRow):
                     if strict:
                         raise self.file.refusal(row)
@@ -154,12 +99,8 @@ class EvaluationRun:
         if not self.account.records:
             raise no_records(self.file, self.account)
         self.account.check_columns(self.file.columns)
-        self.output.check(n_done)
-        if self.account.skipped and output is not None and is_same_file(output, self.file.path):
-            raise ConfigError(
-                f"{str(output)!r} is the input, which has rows that cannot be used and would be "
-                "lost: give another path with -o"
-            )
+        if self.output is not None:
+            self.output.check(n_done)
 
     def evaluate(
         self,
@@ -181,8 +122,8 @@ class EvaluationRun:
             ConfigError: The results cannot be written, or workers cannot go on with a record.
             ClaimspanError: What ``on_workers`` raises.
         """
-        if self.output.lines is not None:
-            self.output.lines.open(self.summary.add, self._undefined)
+        if self.output is not None:
+            self.output.open(self.summary.add, self._undefined)
         try:
             bar = progress_bar("evaluating", total=self._left_to_evaluate, show=progress)
             with bar as self._advance:
@@ -202,9 +143,11 @@ class EvaluationRun:
             # What has ended the run is to be said, and not that a full disk has no room for a
             # checkpoint either. Nothing is lost without one: the lines beside it have it all.
             with suppress(ConfigError):
-                self.output.close(is_final=False)
+                if self.output is not None:
+                    self.output.close(is_final=False)
             raise
-        self.output.close(is_final=True)
+        if self.output is not None:
+            self.output.close()
 
     async def _evaluate_here(
         self, judge: Judge | None, concurrency: int, rows: Iterator[tuple[InputRow, Recorded]]
@@ -221,11 +164,17 @@ class EvaluationRun:
 
         await asyncio.gather(*(evaluate_next() for _ in range(concurrency)))
 
+    def _is_done(self, row: InputRow) -> bool:
+        return self.output is not None and self.output.has(row.index, row.record)
+
+    def _recorded(self, row: InputRow) -> Recorded:
+        return row.recorded if self.output is None else self.output.recorded(row)
+
     def _left(self) -> Iterator[tuple[InputRow, Recorded]]:
         """What is left to evaluate, with what is known of it, as it is taken up."""
         for row in self.file.records():
-            if not self.output.has(row):
-                yield row, self.output.recorded(row)
+            if not self._is_done(row):
+                yield row, self._recorded(row)
 
     def _for_workers(self) -> Iterator[tuple[int, RagRecord]]:
         for row, recorded in self._left():
@@ -244,5 +193,6 @@ class EvaluationRun:
         # Workers have no such option.
         row = row.measured("zero") if self._undefined == "zero" else row
         self.summary.add(row)
-        self.output.add(row)
+        if self.output is not None:
+            self.output.add(row)
         self._advance()

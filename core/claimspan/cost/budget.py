@@ -269,8 +269,14 @@ def current_budget() -> Budget | None:
 
 _budgets: Final[WeakSet[Budget]] = WeakSet()
 
+
+def _forget_reservations_of_all_budgets() -> None:
+    for budget in _budgets:
+        budget.forget_reservations()
+
+
 if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork
-    os.register_at_fork(after_in_child=lambda: [each.forget_reservations() for each in _budgets])
+    os.register_at_fork(after_in_child=_forget_reservations_of_all_budgets)
 
 
 def _check(scope: str, limits: Limits, total: Usage) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Final, Protocol, cast, runtime_checkable
 
@@ -16,6 +16,7 @@ from pydantic import JsonValue, TypeAdapter, ValidationError
 
 from claimspan.files.names import CHUNK_NAMES, is_absent
 from claimspan.records import Chunk
+from claimspan.text.shapes import is_list, is_mapping
 
 __all__ = ["chunks_of", "items_of", "json_entries", "seems_context", "value_in"]
 
@@ -79,8 +80,8 @@ def _list_in(text: str) -> Sequence[object] | None:
     if not text.startswith("["):
         return None
     value = value_in(text)
-    if isinstance(value, list):
-        return cast("list[object]", value)
+    if is_list(value):
+        return value
     if _LIST_BEGIN.match(text):
         raise ValueError("a list that is cut off, or of another form")
     return None
@@ -123,7 +124,7 @@ def value_in(text: str) -> object:
 def items_of(value: object) -> Sequence[object] | None:
     """Return the members of a list, a tuple, or an array of numpy; None of something else."""
     value = value.tolist() if isinstance(value, _Array) else value
-    return cast("Sequence[object]", value) if isinstance(value, list | tuple) else None
+    return value if is_list(value) else None
 
 
 def _chunk(value: object, score: object = None, depth: int = _DEPTH) -> Chunk:
@@ -164,8 +165,8 @@ def _part(value: object, part: str) -> object:
 
 
 def _get(value: object, name: str) -> object:
-    if isinstance(value, Mapping):
-        return cast("Mapping[str, object]", value).get(name)
+    if is_mapping(value):
+        return value.get(name)
     held: object = None if isinstance(value, str) else getattr(value, name, None)
     return None if callable(held) else held
 
@@ -181,10 +182,10 @@ def json_entries(metadata: object) -> dict[str, JsonValue]:
     """
     if metadata is None:
         return {}
-    if not isinstance(metadata, Mapping):
+    if not is_mapping(metadata):
         raise ValueError("metadata that is no mapping")
     kept: dict[str, JsonValue] = {}
-    for name, value in cast("Mapping[object, object]", metadata).items():
+    for name, value in metadata.items():
         try:
             kept[str(name)] = _JSON.validate_python(value)
         except ValidationError:

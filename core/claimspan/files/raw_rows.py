@@ -14,10 +14,11 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO, Final, Literal, cast
+from typing import BinaryIO, Final, Literal
 
 from claimspan.errors import FileError
 from claimspan.files.jsonl import MAX_BYTES, Line, lines_of
+from claimspan.text.shapes import is_list, is_mapping
 
 __all__ = [
     "NOT_JSON",
@@ -125,8 +126,8 @@ def _json_row(line: Line, content: bytes) -> RawRow | SkippedRow:
         is_cut = not content.endswith(b"\n")
         reason = f"{NOT_JSON}, cut off where the file ends" if is_cut else NOT_JSON
     else:
-        if isinstance(value, dict):
-            return RawRow(line.number, 1, cast("object", value), line.text)
+        if is_mapping(value):
+            return RawRow(line.number, 1, value, line.text)
         reason = "not a JSON object"
     return SkippedRow(line.number, 1, reason, line.text)
 
@@ -219,7 +220,7 @@ def _marks(line: Line) -> int:
 class Document:
     """A JSON file that was read as a whole."""
 
-    values: list[object]
+    values: Sequence[object]
     """What is to be a record each."""
 
     metrics: Mapping[str, float] = field(default_factory=dict[str, float])
@@ -235,9 +236,7 @@ class Document:
 
 def is_document(value: object) -> bool:
     """Whether one JSON value holds several records, rather than being one."""
-    return isinstance(value, list) or (
-        isinstance(value, dict) and ("results" in value or "input_data" in value)
-    )
+    return is_list(value) or (is_mapping(value) and not {"results", "input_data"}.isdisjoint(value))
 
 
 def document_of(text: bytes, path: Path) -> Document | None:
@@ -258,49 +257,47 @@ def document_of(text: bytes, path: Path) -> Document | None:
         found: object = json.loads(text.decode("utf-8-sig"))
     except (ValueError, RecursionError):
         return None
-    whole = cast("Mapping[str, object]", found) if isinstance(found, dict) else {}
+    whole = found if is_mapping(found) else dict[object, object]()
     if "results" in whole:
-        found = whole["results"]
+        rows = whole["results"]
     elif "input_data" in whole:
-        found = _with_columns(whole, path)
-    elif isinstance(found, dict):
-        return Document([found], dict(_means(whole)))
-    if not isinstance(found, list):
+        rows = _with_columns(whole, path)
+    else:
+        rows = [found] if is_mapping(found) else found
+    if not is_list(rows):
         raise FileError(
             f"{str(path)!r} is not a list of records: write one JSON record a line, or a list"
         )
-    others = frozenset(whole) - {"results", "input_data", "metrics", *_COLUMNS}
-    return Document(cast("list[object]", found), dict(_means(whole)), others)
+    names = map(str, whole if is_document(whole) else ())
+    others = frozenset(names) - {"results", "input_data", "metrics", *_COLUMNS}
+    return Document(rows, dict(_means(whole.get("metrics"))), others)
 
 
-def _with_columns(whole: Mapping[str, object], path: Path) -> object:
+def _with_columns(whole: Mapping[object, object], path: Path) -> object:
     """The records of RAGChecker's format of 2024-06, whose labels stand in columns beside them."""
-    if not isinstance(whole["input_data"], list):
+    if not is_list(whole["input_data"]):
         return None
-    rows = cast("list[object]", whole["input_data"])
+    rows: Sequence[object] = whole["input_data"]
     for name in _COLUMNS:
-        column = cast("list[object] | None", whole.get(name))
+        column = whole.get(name)
         if column is None:
             continue
         # A column that is too short would give labels to the wrong records from the gap on.
-        if not isinstance(column, list) or len(column) != len(rows):  # pyright: ignore[reportUnnecessaryIsInstance] - any JSON value
+        if not is_list(column) or len(column) != len(rows):
             raise FileError(
                 f"{str(path)!r}: {name} has to be a list with one entry for each of the "
                 f"{len(rows)} records of input_data"
             )
         rows = [
-            {**cast("dict[str, object]", row), name: item} if isinstance(row, dict) else row
-            for row, item in zip(rows, column, strict=True)
+            {**row, name: label} if is_mapping(row) else row
+            for row, label in zip(rows, column, strict=True)
         ]
     return rows
 
 
-def _means(whole: Mapping[str, object]) -> Iterator[tuple[str, float]]:
+def _means(metrics: object) -> Iterator[tuple[str, float]]:
     """The means of all groups; groups are called ``overall_metrics``, and ``overall`` before."""
-    metrics = whole.get("metrics")
-    groups = cast("dict[str, object]", metrics).values() if isinstance(metrics, dict) else ()
-    for group in groups:
-        means = cast("dict[str, object]", group) if isinstance(group, dict) else {}
-        for name, mean in means.items():
+    for group in metrics.values() if is_mapping(metrics) else ():
+        for name, mean in group.items() if is_mapping(group) else ():
             if isinstance(mean, int | float):
-                yield name, float(mean)
+                yield str(name), float(mean)

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import BinaryIO, Final, cast
+from typing import BinaryIO, Final
 
 from claimspan.errors import ConfigError, FileError
 from claimspan.files.arrow import arrow_rows, is_arrow
@@ -31,6 +31,7 @@ from claimspan.files.raw_rows import (
 )
 from claimspan.files.record_rows import InputRow, record_row
 from claimspan.records import RagRecord
+from claimspan.text.shapes import is_mapping
 
 __all__ = [
     "MAX_PLACES",
@@ -158,8 +159,7 @@ class RecordFile:
     def first_fields(self) -> frozenset[str]:
         """The names of the fields of the first row that can be read, record or not."""
         rows = (row.value for row in self._raw_rows() if isinstance(row, RawRow))
-        first: object = next((value for value in rows if isinstance(value, Mapping)), {})
-        return frozenset(map(str, cast("Mapping[object, object]", first)))
+        return next((frozenset(map(str, row)) for row in rows if is_mapping(row)), frozenset[str]())
 
     def refusal(self, row: SkippedRow) -> FileError:
         """Return the error for a row that cannot be used, for those who skip none."""
@@ -198,8 +198,8 @@ def _begins_with_a_line(file: BinaryIO) -> bool:
     if found is None and not first.startswith(b"[") and not first.endswith(_OPEN):
         # Half of the lines may be broken: without a look at some more of them, a file larger than
         # the memory would be read as a whole only to find out that it is no JSON value.
-        return any(isinstance(_value(line), dict) for line in islice(filled, _LOOKED_AT))
-    return isinstance(found, dict) and not is_document(cast("object", found))
+        return any(is_mapping(_value(line)) for line in islice(filled, _LOOKED_AT))
+    return is_mapping(found) and not is_document(found)
 
 
 def _value(line: bytes) -> object:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Final, Self, cast
+from typing import Annotated, Final, Self
 
 from pydantic import (
     BaseModel,
@@ -23,6 +23,7 @@ from claimspan.files.chunks import chunks_of, items_of, json_entries, seems_cont
 from claimspan.files.names import Columns, TextOrScalar, field_of, is_absent
 from claimspan.files.raw_rows import RawRow, SkippedRow
 from claimspan.records import Chunk, RagRecord
+from claimspan.text.shapes import is_mapping
 from claimspan.verdicts import Claim, Label
 
 __all__ = ["OPTIONAL", "InputRow", "Recorded", "RecordedClaim", "record_row"]
@@ -203,10 +204,9 @@ def record_row(row: RawRow, index: int, columns: Columns) -> InputRow | SkippedR
         index: Its place among all rows of the file.
         columns: Which column is which field.
     """
-    if not isinstance(row.value, Mapping):
+    if not is_mapping(row.value):
         return row.skipped("not an object")
-    value = cast("Mapping[object, object]", row.value)
-    given = {str(name): each for name, each in value.items()}
+    given = {str(name): each for name, each in row.value.items()}
     read = columns.read(given)
     try:
         fields = dict(_Record.model_validate(dict(_fields(given, read))))
@@ -227,10 +227,14 @@ def record_row(row: RawRow, index: int, columns: Columns) -> InputRow | SkippedR
         name: not record.chunks and field_of(name) in (None, "chunks") and seems_context(each)
         for name, each in given.items()
         if name not in read.values() and name not in Recorded.model_fields
-        if not is_absent(each) and not (isinstance(each, str | list | dict) and not each)
+        if not is_absent(each) and not _is_empty(each)
     }
     missing = tuple(name for name in OPTIONAL if fields[name] in (None, "", (), {}))
     return InputRow(index, row.place, row.n_lines, record, recorded, missing, unread)
+
+
+def _is_empty(value: object) -> bool:
+    return isinstance(value, str | list | dict) and not value
 
 
 def _fields(row: Mapping[str, object], read: Mapping[str, str]) -> Iterator[tuple[str, object]]:

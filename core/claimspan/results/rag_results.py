@@ -17,7 +17,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Final, TextIO, cast
+from typing import Final, TextIO
 
 from pydantic import BaseModel, ConfigDict
 
@@ -31,7 +31,8 @@ from claimspan.files.record_rows import InputRow, Recorded, RecordedClaim
 from claimspan.metrics.compute import measure
 from claimspan.records import RagRecord
 from claimspan.results.result_file import ResultFile
-from claimspan.results.rows import Mean
+from claimspan.results.rows import Mean, ResultRow
+from claimspan.text.shapes import is_list, is_mapping
 from claimspan.verdicts import Label, VerdictMatrix
 
 __all__ = ["GROUPS", "RAGCHECKER_METRICS", "RagResult", "RagResultsFile", "per_cent"]
@@ -168,8 +169,8 @@ def _table(rows: Sequence[Sequence[Label | None]] | None) -> _Table:
     return None if rows is None or len(spelled) < len(rows) else spelled
 
 
-class RagResultsFile:
-    """A file of RAGChecker's results that is written while records are evaluated."""
+class RagResultsFile(ResultFile):
+    """A file of RAGChecker's results, beside a file of results that grows line by line."""
 
     def __init__(self, path: Path, records: RecordFile) -> None:
         """Find out what is done; no file is changed yet.
@@ -182,63 +183,61 @@ class RagResultsFile:
             ConfigError: The file holds something else than RAGChecker's results, or has fields
                 that these have no place for.
         """
-        self.path = path
-        self.journal: Final = ResultFile(path.with_name(f"{path.name}.journal.jsonl"))
+        super().__init__(path.with_name(f"{path.name}.journal.jsonl"))
+        self._whole = path
         self._records = records
         self._prior = _prior(path)
         self._due = time.monotonic() + CHECKPOINT_SECONDS
 
     def recorded(self, row: InputRow) -> Recorded:
-        """Return what input and output hold of a record's evaluation; the output counts first."""
+        """What input and output hold of a record's evaluation; the output counts first."""
         prior = self._prior.get(_identity(row.record)) if self._prior else None
         return row.recorded if prior is None else prior.over(row.recorded)
 
-    def check(self) -> None:
-        """Make sure that the file holds results of the input alone.
-
-        Raises:
-            ConfigError: It holds a record that the input does not have.
-        """
-        if not self._prior:
-            return
-        found = {_identity(row.record) for row in self._records.records()}
+    def check(self, n_done: int) -> None:
+        """As for any file of results."""
         # Before anything is written: a record that the input lacks would be gone afterwards.
-        if not self._prior.keys() <= found:
-            raise self.journal.of_another_input()
+        if self._prior:
+            found = {_identity(row.record) for row in self._records.records()}
+            if not self._prior.keys() <= found:
+                raise self.of_another_input()
+        super().check(n_done)
 
-    def checkpoint(self) -> None:
-        """Write the file if the last time is long enough ago.
+    def add(self, row: ResultRow) -> None:
+        """Append a line, and write the whole if the last time is long enough ago.
 
         Raises:
-            ConfigError: The file cannot be written.
+            FileError: The line cannot be written.
+            ConfigError: The whole cannot be written.
         """
+        super().add(row)
         started = time.monotonic()
         if started < self._due:
             return
-        self._write(is_final=False)
+        self._write_whole(is_final=False)
         now = time.monotonic()
         # A file of 1,000 MB takes seconds to write, so the pause grows with it.
         self._due = now + max(CHECKPOINT_SECONDS, SHARE * (now - started))
 
-    def finish(self, *, is_final: bool) -> None:
-        """Write the file for the last time.
+    def close(self, *, is_final: bool = True) -> None:
+        """Write the whole for the last time.
 
         Args:
-            is_final: Whether every record had its turn. Then the means are written, and the
-                journal is removed.
+            is_final: Whether every record had its turn. Then the means are written, and the lines
+                are removed.
 
         Raises:
-            ConfigError: The file cannot be written.
+            ConfigError: The whole cannot be written.
         """
-        self.journal.close()
-        # The journal is removed only after this: until the new file is in its place, it is the only
-        # copy.
-        self._write(is_final=is_final)
+        super().close()
+        # The lines are removed only after this: until the new file is in its place, they are the
+        # only copy.
+        self._write_whole(is_final=is_final)
         if is_final:
-            self.journal.path.unlink(missing_ok=True)
+            self.path.unlink(missing_ok=True)
 
-    def _write(self, *, is_final: bool) -> None:
-        with replaced_private(self.path, what="the results") as file:
+    def _write_whole(self, *, is_final: bool) -> None:
+        with replaced_private(self._whole, what="the results") as file:
             file.write('{"results": [\n')
             means = self._write_results(file)
             # ragchecker writes no means into its checkpoints either.
@@ -251,9 +250,9 @@ class RagResultsFile:
     def _write_results(self, file: TextIO) -> Mapping[str, Mean]:
         means: dict[str, Mean] = {}
         separator = ""
-        # In the order of the input, which the journal does not have: records end in any order.
+        # In the order of the input, which the lines do not have: records end in any order.
         for row in self._records.records():
-            found = self.journal.row(row.index)
+            found = self.row(row.index)
             evaluation = None if found is None else found.evaluation
             result = RagResult.of(row.record, self.recorded(row), evaluation)
             for name, value in result.metrics.items():
@@ -306,16 +305,16 @@ def _prior(path: Path) -> dict[str, Recorded]:
 
 def _without_a_place(row: object) -> Iterator[str]:
     """Yield the fields of a record in a file that are not written with it."""
-    if not isinstance(row, Mapping):
+    if not is_mapping(row):
         return
-    fields = cast("Mapping[str, object]", row)
+    fields = {str(name): value for name, value in row.items()}
     read = Columns().read(fields)
     # Of two names of one field only one is read, and the other would be gone.
     placed = {*RagResult.model_fields, *(read[name] for name in read if name != "metadata")}
     yield from (name for name in fields if name not in placed and fields[name] not in _EMPTY)
     chunks = fields.get(read.get("chunks", ""))
-    for chunk in cast("list[object]", chunks) if isinstance(chunks, list) else ():
-        parts = cast("Mapping[str, object]", chunk if isinstance(chunk, Mapping) else {})
+    for chunk in chunks if is_list(chunks) else ():
+        parts = chunk if is_mapping(chunk) else dict[object, object]()
         held = {next((n for n in CHUNK_NAMES[p] if n in parts), "") for p in ("id", "text")}
         others = parts.keys() - held
         yield from (f"{read['chunks']}.{part}" for part in others if parts[part] not in _EMPTY)

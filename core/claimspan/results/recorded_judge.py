@@ -161,7 +161,9 @@ class _RecordedJudge:
                 verdicts: Sequence[Sequence[Verdict | None]] = answer.rows
             else:
                 self._has_answered = True
-                verdicts = [[_VERDICTS[each] if each else None for each in row] for row in area.labels]
+                verdicts = [
+                    [_VERDICTS[each] if each else None for each in row] for row in area.labels
+                ]
             for i, row in zip(area.rows, verdicts, strict=True):
                 for j, verdict in zip(area.columns, row, strict=True):
                     found[i][j] = verdict

@@ -19,6 +19,7 @@ from claimspan.errors import ConfigError, FileError
 from claimspan.evaluation.matrices import ground_truth_of
 from claimspan.evaluation.selection import Selection
 from claimspan.files.private import cannot_write, refuse_special
+from claimspan.files.record_rows import InputRow, Recorded
 from claimspan.metrics.compute import Undefined
 from claimspan.records import RagRecord
 from claimspan.results.rows import ResultRow, digest
@@ -77,6 +78,23 @@ class ResultFile:
         if known is not None and known != digest(record):
             raise self.of_another_input()
         return known is not None
+
+    def recorded(self, row: InputRow) -> Recorded:
+        """What is known of a record that is not done."""
+        return row.recorded
+
+    def check(self, n_done: int) -> None:
+        """Make sure that the results are those of the input.
+
+        Args:
+            n_done: Records of the input that are done.
+
+        Raises:
+            ConfigError: There are others.
+        """
+        # More results than records of this input: some are of records that it does not have.
+        if len(self) != n_done:
+            raise self.of_another_input()
 
     def check_choice(self, selection: Selection) -> None:
         """Make sure that what is done was measured by the same choice.
@@ -155,7 +173,7 @@ class ResultFile:
             ) from None
 
     def row(self, index: int) -> ResultRow | None:
-        """Read the line of a record again; None where it has none."""
+        """Read the line of a record again; None if it has none."""
         offset = self._offsets.get(index)
         if offset is None:
             return None
@@ -167,8 +185,15 @@ class ResultFile:
         """Read the lines again, in the order of the input."""
         return (row for index in sorted(self._offsets) if (row := self.row(index)) is not None)
 
-    def close(self) -> None:
-        """Close the file."""
+    def close(self, *, is_final: bool = True) -> None:
+        """Close the file.
+
+        Args:
+            is_final: Whether every record had its turn.
+
+        Raises:
+            ConfigError: What is left to write cannot be written.
+        """
         if self._file is not None:
             # A line that a full disk did not take is still in the buffer, and closing tries once
             # more. ``add`` has raised for it already, and the next run evaluates the record again.
