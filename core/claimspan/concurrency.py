@@ -36,7 +36,7 @@ _Work = Callable[[], None]
 
 
 class Pace(Protocol):
-    """Bounds the CPU time of whoever evaluates, on all threads that do so together."""
+    """Bounds the CPU time of evaluating, on all threads that do so together."""
 
     def begin(self) -> None:
         """Count the CPU time of the calling thread from now on."""
@@ -63,7 +63,7 @@ def keep_pace(pace: Pace) -> None:
 
 
 def current_pace() -> Pace | None:
-    """The pace that a judge has to keep on threads of its own; None where there is none."""
+    """The pace that a judge has to keep on threads of its own; None if there is none."""
     return _pace.get()
 
 
@@ -247,7 +247,7 @@ def _renew_locks_of_cached_properties() -> None:
     """Gives the cached properties of this package new locks, in a forked child.
 
     Python 3.11 has one lock for each cached property of a class, whichever object it is of. Where a
-    thread of the parent has it at the fork, nobody in the child would ever release it.
+    thread of the parent has it at the fork, nothing in the child would ever release it.
     """
     own = [module for name, module in list(sys.modules.items()) if name.startswith("claimspan")]
     kinds = {each for module in own for each in vars(module).values() if isinstance(each, type)}
@@ -286,7 +286,7 @@ def _execute(future: asyncio.Future[_T], call: Callable[[], _T]) -> None:
             outcome = RuntimeError(f"the function raised {type(error).__name__}")
             outcome.__cause__ = error
         set_outcome = partial(future.set_exception, outcome)
-    with suppress(RuntimeError):  # the loop was closed: nobody awaits the outcome any more
+    with suppress(RuntimeError):  # the loop was closed: nothing awaits the outcome any more
         future.get_loop().call_soon_threadsafe(_set_unless_done, future, set_outcome)
 
 

@@ -43,11 +43,11 @@ class RetrieverAdapter(Protocol):
     """What a package offers for the retrievers of its framework: a module with two functions."""
 
     def adapt(self, target: object, /) -> Callable[[str], object] | None:
-        """Return what takes a query and returns documents; None where it is no retriever."""
+        """Return what takes a query and returns documents; None if it is no retriever."""
         ...
 
     def read(self, document: object, /) -> Chunk | None:
-        """Return a document of the framework as a chunk; None where it is none."""
+        """Return a document of the framework as a chunk; None if it is none."""
         ...
 
 
@@ -62,7 +62,7 @@ def retriever_of(target: object) -> Retrieve:
 
     Returns:
         A function from query to chunks. It passes on what the retriever raises, and raises
-        ``ConfigError`` where the retriever returns something else than documents.
+        ``ConfigError`` if the retriever returns something else than documents.
 
     Raises:
         ConfigError: The target is no retriever, or is asynchronous.
@@ -93,7 +93,7 @@ def _packages_of(thing: object) -> Iterator[str]:
 
 
 def _callable(target: object) -> Callable[[str], object]:
-    # Said here, before the first question: called, it would return a coroutine that nobody awaits.
+    # Said before the first question: called, it would return a coroutine that is never awaited.
     if inspect.iscoroutinefunction(target):
         raise ConfigError("the retriever is asynchronous: give a function that returns documents")
     if not callable(target) or inspect.isclass(target):

@@ -40,7 +40,7 @@ __all__ = ["Check", "Extraction", "Script", "ScriptedJudge", "entailed_if_contai
 _Answer = Verdict | Label | str | None
 
 Script = Mapping[tuple[str, str], _Answer] | Callable[[str, str], _Answer]
-"""From the texts of a claim and a reference to a verdict, a label, or None where undecided."""
+"""From the texts of a claim and a reference to a verdict, a label, or None if undecided."""
 
 
 _SENTENCE_END: Final = re.compile(r"[.!?]+(?:\s+|$)")
@@ -143,7 +143,7 @@ class ScriptedJudge:
         return VerdictMatrix.of(rows, len(references))
 
     def verdict(self, claim: str, reference: str) -> Verdict | None:
-        """The script's verdict on one claim by one reference; None where undecided."""
+        """The script's verdict on one claim by one reference; None if undecided."""
         script = self._script
         answer = (
             script(claim, reference)

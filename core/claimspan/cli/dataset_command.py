@@ -18,7 +18,7 @@ from claimspan.text.visible import visible
 __all__ = ["dataset"]
 
 SOME_LEFT_OUT: Final = 1
-"""Exit code where lines could not be read; the account says how many, and why."""
+"""Exit code if lines could not be read; the account says how many, and why."""
 
 
 def dataset(

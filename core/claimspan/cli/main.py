@@ -135,7 +135,7 @@ def overview(group: str = "") -> str:
     """Write the text of `claimspan --help`: every installed command with its summary.
 
     Args:
-        group: The first word of the commands to list, such as `bench`; all where it is empty.
+        group: The first word of the commands to list, such as `bench`; all if it is empty.
     """
     commands = {name: entry for name, entry in _installed().items() if _is_present(entry)}
     if group:

@@ -15,7 +15,7 @@ from typing import Final, TypeVar
 from weakref import WeakKeyDictionary, WeakSet
 
 from claimspan.concurrency import DaemonPool
-from claimspan.cost.stores import Admission, BudgetStore, Limits, MemoryBudgetStore, Reserved
+from claimspan.cost.stores import Admission, BudgetStore, Count, Limits, MemoryBudgetStore
 from claimspan.cost.usage import Meter, Usage, current_meter
 from claimspan.errors import BudgetExceededError, ConfigError
 
@@ -54,14 +54,6 @@ class Reservation:
         self.maximum: Final = maximum
         self.spent = maximum
         """Usage to book when the call ends; the upper bound until the caller sets another."""
-
-
-class _RecordAccount:
-    """What a record has spent and reserved."""
-
-    def __init__(self) -> None:
-        self.spent = Usage()
-        self.reserved = Reserved()
 
 
 class Budget:
@@ -119,7 +111,7 @@ class Budget:
         self._lock = threading.Lock()
         self._own = MemoryBudgetStore()
         self._shared = None if store is None else _SharedCount(store, self._day_limits)
-        self._records: WeakKeyDictionary[Meter, _RecordAccount] = WeakKeyDictionary()
+        self._records: WeakKeyDictionary[Meter, Count] = WeakKeyDictionary()
         _budgets.add(self)
 
     @property
@@ -206,7 +198,7 @@ class Budget:
         self._records = WeakKeyDictionary()
         self._own.forget_reservations()
 
-    async def _open(self, key: str, maximum: Usage, record: _RecordAccount) -> int | None:
+    async def _open(self, key: str, maximum: Usage, record: Count) -> int | None:
         """Enters a reservation everywhere; returns its day, or None while others leave no room."""
         day = self._today()
         with self._lock:
@@ -229,18 +221,18 @@ class Budget:
         _check("a day", self._day_limits, admission.spent + maximum)
         return None
 
-    def _close(self, day: int, key: str, spent: Usage, record: _RecordAccount) -> None:
+    def _close(self, day: int, key: str, spent: Usage, record: Count) -> None:
         self._own.settle(day, key, spent)
         with self._lock:
             record.reserved.remove(key)
             record.spent += spent
 
-    def _record_account(self) -> _RecordAccount:
+    def _record_account(self) -> Count:
         meter = current_meter()
         if meter is None:
-            return _RecordAccount()
+            return Count()
         with self._lock:
-            return self._records.setdefault(meter, _RecordAccount())
+            return self._records.setdefault(meter, Count())
 
     def _today(self) -> int:
         return int(self._clock() // DAY_SECONDS)
@@ -302,7 +294,7 @@ class _SharedCount:
         # One thread: a store serialises its writers anyway.
         self._pool = DaemonPool(1, name="claimspan-budget")
         self._pid = os.getpid()
-        # Touched by atomic operations alone: a lock could be held by nobody after a fork.
+        # Touched by atomic operations alone: a lock could stay held after a fork.
         self._owed: dict[str, tuple[int, Usage]] = {}
         self._away_until = 0.0
         self._next_log = 0.0

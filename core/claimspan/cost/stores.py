@@ -22,6 +22,7 @@ __all__ = [
     "LEASE_SECONDS",
     "Admission",
     "BudgetStore",
+    "Count",
     "Limits",
     "MemoryBudgetStore",
     "RedisBudgetStore",
@@ -143,10 +144,11 @@ class Reserved:
         self.total = Usage()
 
 
-class _Day:
-    """The count of one day."""
+class Count:
+    """What was spent and what is reserved, of a day or of a record."""
 
     def __init__(self) -> None:
+        """Begin with nothing."""
         self.spent = Usage()
         self.reserved = Reserved()
 
@@ -157,7 +159,7 @@ class MemoryBudgetStore:
     def __init__(self) -> None:
         """Create an empty store."""
         self._lock = threading.Lock()
-        self._days: dict[int, _Day] = {}
+        self._days: dict[int, Count] = {}
 
     def reserve(self, day: int, key: str, maximum: Usage, limits: Limits) -> Admission:
         """As ``BudgetStore.reserve``."""
@@ -187,10 +189,10 @@ class MemoryBudgetStore:
         for account in self._days.values():
             account.reserved.clear()
 
-    def _account(self, day: int) -> _Day:
+    def _account(self, day: int) -> Count:
         for old in [each for each in self._days if each <= day - _KEPT_DAYS]:
             del self._days[old]
-        return self._days.setdefault(day, _Day())
+        return self._days.setdefault(day, Count())
 
 
 def _values(usage: Usage) -> tuple[int, int, int, float]:

@@ -13,12 +13,7 @@ from pydantic import BaseModel, ConfigDict
 
 from claimspan.errors import ConfigError, GroundTruthError
 from claimspan.files.chunks import items_of
-from claimspan.files.ground_truth_similarity import (
-    Embed,
-    SimilarQueries,
-    normalise,
-    similar_queries,
-)
+from claimspan.files.ground_truth_similarity import Embed, SimilarQueries, normalise
 from claimspan.files.jsonl import parse_json_lines, read_text, unreadable
 from claimspan.files.names import NAMES, field_of, pick, scalar_text
 from claimspan.files.raw_rows import RawRow, SkippedRow, csv_rows
@@ -174,7 +169,7 @@ class GroundTruth:
         self._similar: SimilarQueries | None = None
         if similarity is not None:
             # Each question once, in the order of the file: the first one wins.
-            self._similar = similar_queries(list(self._by_query), similarity, embed)
+            self._similar = SimilarQueries(list(self._by_query), similarity, embed)
 
     @classmethod
     def of(cls, source: str | Path | Mapping[str, str] | Lookup | GroundTruth) -> GroundTruth:

@@ -12,7 +12,8 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Container, Iterable, Sequence
-from typing import TYPE_CHECKING, Final, Protocol
+from functools import partial
+from typing import TYPE_CHECKING, Final
 
 from claimspan.errors import ConfigError, GroundTruthError, MissingExtraError
 from claimspan.text.percentages import percent_hint
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["Embed", "SimilarQueries", "normalise", "similar_queries"]
+__all__ = ["Embed", "SimilarQueries", "normalise"]
 
 CANDIDATES: Final = 50
 """Known queries that are looked at, the most similar first: questions made from one template are
@@ -32,122 +33,111 @@ Embed = Callable[[Sequence[str]], Sequence[Sequence[float]]]
 """From texts to their embeddings, one vector of the same length for each."""
 
 
-class SimilarQueries(Protocol):
+_Candidates = Callable[[str], Iterable[tuple[str, float]]]
+"""From a query to known ones with their similarity, 0 to 1, the most similar first."""
+
+
+class SimilarQueries:
     """Known queries that can be searched by similarity."""
+
+    def __init__(
+        self, queries: Sequence[str], threshold: float, embed: Embed | None = None
+    ) -> None:
+        """Index queries.
+
+        Args:
+            queries: The known queries.
+            threshold: Similarity from which a query may match, above 0 up to 1.
+            embed: Makes embeddings, which are compared by cosine; None compares letters.
+
+        Raises:
+            ConfigError: The threshold is no such number.
+            GroundTruthError: ``embed`` returned something else.
+            MissingExtraError: A package that compares is not installed.
+        """
+        is_number = isinstance(threshold, int | float) and not isinstance(threshold, bool)  # pyright: ignore[reportUnnecessaryIsInstance] - checked for those who do not type-check
+        if not is_number or not 0 < threshold <= 1:
+            hint = percent_hint(threshold)
+            raise ConfigError(f"similarity is {threshold!r}: give a number above 0 up to 1{hint}")
+        self._is_same: Callable[[str, str], bool] = _may_ask_the_same
+        if embed is None:
+            self._candidates = _by_letters(queries, threshold)
+            # A word that stands in some known query is a word, and no slip for one that looks like
+            # it.
+            vocabulary = {_singular(word) for query in queries for word in _said(query)}
+            self._is_same = partial(_asks_the_same, is_word=vocabulary.__contains__)
+        else:
+            self._candidates = _by_embedding(queries, threshold, embed)
 
     def find(self, query: str) -> tuple[str, float] | None:
         """Return the most similar known query that asks the same, with its similarity, 0 to 1."""
-        ...
+        found = self._candidates(query)
+        return next(((known, s) for known, s in found if self._is_same(query, known)), None)
 
 
-def similar_queries(
-    queries: Sequence[str], threshold: float, embed: Embed | None = None
-) -> SimilarQueries:
-    """Index queries.
+def _by_letters(queries: Sequence[str], threshold: float) -> _Candidates:
+    """Compare normalised queries by the share of letters that both have in order."""
+    try:
+        from rapidfuzz import fuzz, process
+    except ImportError as error:
+        raise MissingExtraError("rapidfuzz", "similarity") from error
+    normalised = [normalise(query) for query in queries]
 
-    Args:
-        queries: The known queries.
-        threshold: Similarity from which a query may match, above 0 up to 1.
-        embed: Makes embeddings, which are compared by cosine; None compares letters.
-
-    Raises:
-        ConfigError: The threshold is no such number.
-        GroundTruthError: ``embed`` returned something else.
-        MissingExtraError: A package that compares is not installed.
-    """
-    is_number = isinstance(threshold, int | float) and not isinstance(threshold, bool)  # pyright: ignore[reportUnnecessaryIsInstance] - checked for those who do not type-check
-    if not is_number or not 0 < threshold <= 1:
-        hint = percent_hint(threshold)
-        raise ConfigError(f"similarity is {threshold!r}: give a number above 0 up to 1{hint}")
-    if embed is None:
-        return _ByLetters(queries, threshold)
-    return _ByEmbedding(queries, threshold, embed)
-
-
-class _ByLetters:
-    """Compares normalised queries letter by letter: the share of letters that both have in order.
-
-    rapidfuzz does it in C++: 10,000 queries take milliseconds.
-    """
-
-    def __init__(self, queries: Sequence[str], threshold: float) -> None:
-        try:
-            from rapidfuzz import fuzz, process
-        except ImportError as error:
-            raise MissingExtraError("rapidfuzz", "similarity") from error
-        self._extract = process.extract
-        self._ratio = fuzz.ratio
-        self._queries = queries
-        self._normalised = [normalise(query) for query in queries]
-        # A word that stands in some known query is a word, and no slip for one that looks like it.
-        self._vocabulary = {_singular(word) for query in queries for word in _said(query)}
-        self._threshold = threshold
-
-    def find(self, query: str) -> tuple[str, float] | None:
-        """As ``SimilarQueries.find``."""
-        found = self._extract(
+    def candidates(query: str) -> Iterable[tuple[str, float]]:
+        # In C++: 10,000 queries take milliseconds.
+        found = process.extract(
             normalise(query),
-            self._normalised,
-            scorer=self._ratio,
+            normalised,
+            scorer=fuzz.ratio,
             # Normalised already; its own processor would drop the signs that we keep.
             processor=None,
             limit=CANDIDATES,
             # rapidfuzz counts from 0 to 100, and stops early at what cannot reach the cutoff.
-            score_cutoff=100 * self._threshold,
+            score_cutoff=100 * threshold,
         )
-        for _, score, place in found:
-            known = self._queries[place]
-            if _asks_the_same(query, known, is_word=self._vocabulary.__contains__):
-                return known, score / 100
-        return None
+        return ((queries[place], score / 100) for _, score, place in found)
+
+    return candidates
 
 
-class _ByEmbedding:
-    """Compares the embeddings of queries by their cosine."""
+def _by_embedding(queries: Sequence[str], threshold: float, embed: Embed) -> _Candidates:
+    """Compare the embeddings of queries by their cosine."""
+    known = _vectors(queries, embed) if queries else None
 
-    def __init__(self, queries: Sequence[str], threshold: float, embed: Embed) -> None:
-        self._queries = queries
-        self._embed = embed
-        self._threshold = threshold
-        self._known = self._vectors(queries) if queries else None
-
-    def find(self, query: str) -> tuple[str, float] | None:
-        """As ``SimilarQueries.find``; the words need not be the same."""
-        if self._known is None:
-            return None
-        cosines = self._known @ self._vectors([query])[0]
+    def candidates(query: str) -> Iterable[tuple[str, float]]:
+        if known is None:
+            return
+        cosines = known @ _vectors([query], embed)[0]
         # argsort has no order from high to low, so the signs are turned.
         for place in map(int, (-cosines).argsort()[:CANDIDATES]):
-            score, known = float(cosines[place]), self._queries[place]
-            if score < self._threshold:
-                return None
-            if _may_ask_the_same(query, known):
-                # In single precision the cosine of a vector with itself may be 1.0000001.
-                return known, min(score, 1.0)
-        return None
+            if cosines[place] < threshold:
+                return
+            # In single precision the cosine of a vector with itself may be 1.0000001.
+            yield queries[place], min(float(cosines[place]), 1.0)
 
-    def _vectors(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Embeddings of length 1, of shape ``(n_texts, n_dimensions)``."""
-        try:
-            import numpy as np
-        except ImportError as error:
-            raise MissingExtraError("numpy", "similarity") from error
-        wanted = "return one list of numbers for each text, all of the same length"
-        try:
-            vectors = np.asarray(self._embed(texts), dtype=np.float32)
-        except (TypeError, ValueError):
-            raise GroundTruthError(
-                f"embed returned something else than vectors: {wanted}"
-            ) from None
-        if vectors.ndim != 2 or len(vectors) != len(texts):
-            raise GroundTruthError(
-                f"embed returned the shape {vectors.shape} for {len(texts)} texts: {wanted}"
-            )
-        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-        # A vector of nothing is like nothing.
-        lengths[lengths == 0] = np.inf
-        units: NDArray[np.float32] = (vectors / lengths).astype(np.float32)
-        return units
+    return candidates
+
+
+def _vectors(texts: Sequence[str], embed: Embed) -> NDArray[np.float32]:
+    """Embeddings of length 1, of shape ``(n_texts, n_dimensions)``."""
+    try:
+        import numpy as np
+    except ImportError as error:
+        raise MissingExtraError("numpy", "similarity") from error
+    wanted = "return one list of numbers for each text, all of the same length"
+    try:
+        vectors = np.asarray(embed(texts), dtype=np.float32)
+    except (TypeError, ValueError):
+        raise GroundTruthError(f"embed returned something else than vectors: {wanted}") from None
+    if vectors.ndim != 2 or len(vectors) != len(texts):
+        raise GroundTruthError(
+            f"embed returned the shape {vectors.shape} for {len(texts)} texts: {wanted}"
+        )
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    # A vector of nothing is like nothing.
+    lengths[lengths == 0] = np.inf
+    units: NDArray[np.float32] = (vectors / lengths).astype(np.float32)
+    return units
 
 
 _NAME_SIGNS: Final = frozenset("#%&@*/\\_")

@@ -121,7 +121,7 @@ class _RecordedJudge:
 
     @property
     def version(self) -> str:
-        """The judge's version; empty where it was not asked."""
+        """The judge's version; empty if it was not asked."""
         return str(getattr(self._judge, "version", "")) if self._has_asked else ""
 
     async def extract_claims(self, text: str, *, question: str | None = None) -> list[Claim]:

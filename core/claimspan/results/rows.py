@@ -50,7 +50,7 @@ class ResultRow(BaseModel):
     """Place of the record in its file, from 0."""
 
     id: str | None
-    """The record's own id; None where it has none."""
+    """The record's own id; None if it has none."""
 
     digest: str
     """Of the record, so that results of another file, or of a changed one, are noticed."""
@@ -68,7 +68,7 @@ class ResultRow(BaseModel):
     """The part of the pipeline that a low record comes from; None as ``label`` is."""
 
     error: str | None
-    """Why there are no scores; None where there are."""
+    """Why there are no scores; None if there are."""
 
     record: RagRecord
     """The record itself: its query, its chunks, its response and its metadata."""
@@ -124,7 +124,7 @@ def digest(record: RagRecord) -> str:
 
 @dataclass(slots=True)
 class Mean:
-    """The mean of a metric, over the records where it is defined."""
+    """The mean of a metric, over the records that have one."""
 
     total: float = 0.0
     """Sum of the values."""
