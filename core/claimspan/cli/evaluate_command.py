@@ -339,42 +339,28 @@ class _Views:
             ``evaluate_many``.
         """
         with ExitStack() as stack:
-            writes: list[Callable[[ResultFile, EvaluationRun, bool | None], object]] = []
+            table = parquet = html = None
             if self.table is not None:
                 table = stack.enter_context(replaced_private(self.table, what="the table"))
-                writes.append(
-                    lambda found, run, _: write_table(table, found.rows(), run.summary.metrics)
-                )
             if self.parquet is not None:
                 form = ParquetFormat()
-                columnar = stack.enter_context(
-                    replaced_private_bytes(self.parquet, what="the table")
-                )
-                writes.append(
-                    lambda found, run, _: write_parquet(
-                        form, columnar, found.rows(), run.summary.metrics
-                    )
-                )
+                opened = replaced_private_bytes(self.parquet, what="the table")
+                parquet = partial(write_parquet, form, stack.enter_context(opened))
             if self.page is not None:
                 html = stack.enter_context(replaced_private(self.page, what="the report"))
-                title = self.page.stem
-                writes.append(
-                    lambda found, _, progress: html.write(
-                        render_report(
-                            [
-                                entry_of_evaluation(row.record, row.evaluation)
-                                for row in found.rows()
-                            ],
-                            title=title,
-                            progress=progress,
-                        )
-                    )
-                )
 
             def write(run: EvaluationRun, progress: bool | None) -> None:
-                if (results := self.results_of(run)) is not None:
-                    for each in writes:
-                        each(results, run, progress)
+                if (found := self.results_of(run)) is None:
+                    return
+                if table is not None:
+                    write_table(table, found.rows(), run.summary.metrics)
+                if parquet is not None:
+                    parquet(found.rows(), run.summary.metrics)
+                if html is not None and self.page is not None:
+                    entries = [
+                        entry_of_evaluation(row.record, row.evaluation) for row in found.rows()
+                    ]
+                    html.write(render_report(entries, title=self.page.stem, progress=progress))
 
             yield write
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from importlib.metadata import EntryPoint, entry_points, version
 from importlib.util import find_spec
@@ -107,7 +107,12 @@ def build_app(name: str | None = None) -> Typer:
     """
     commands = _installed()
     if name is not None and name not in commands:
-        raise _unknown(name, commands)
+        meant = get_close_matches(name, commands, n=1, cutoff=0.8)
+        told = f"did you mean `claimspan {meant[0].replace('.', ' ')}`? " if meant else ""
+        called = name.replace(".", " ")
+        raise ConfigError(
+            f"there is no command {called!r}: {told}`claimspan --help` lists all commands"
+        )
     if name is not None and not _is_present(commands[name]):
         # Before typer is looked for: to install that for a command that is not there helps nobody.
         raise ConfigError("the demo is not in the installed package: run `make demo` in the source")
@@ -120,15 +125,6 @@ def build_app(name: str | None = None) -> Typer:
     for each in present if name is None else [name]:
         app.command(each)(_load(commands[each]))
     return app
-
-
-def _unknown(name: str, commands: Iterable[str]) -> ConfigError:
-    meant = get_close_matches(name, commands, n=1, cutoff=0.8)
-    told = f"did you mean `claimspan {meant[0].replace('.', ' ')}`? " if meant else ""
-    called = name.replace(".", " ")
-    return ConfigError(
-        f"there is no command {called!r}: {told}`claimspan --help` lists all commands"
-    )
 
 
 def overview(group: str = "") -> str:
