@@ -19,7 +19,7 @@ from claimspan.files.private import refuse_input, write_private
 from claimspan.text.percentages import from_percent
 from claimspan.text.visible import visible
 
-__all__ = ["GATE_FAILED", "gate_command", "thresholds"]
+__all__ = ["GATE_FAILED", "gate_command"]
 
 GATE_FAILED: Final = 1
 """Exit code if a rule does not hold; bad input exits with 2."""
@@ -89,8 +89,8 @@ def gate_command(
     gate = Gate(
         metrics=None if metrics is None else names_given(metrics),
         primary=primary,
-        min=thresholds(minima or (), "--min"),
-        max=thresholds(maxima or (), "--max"),
+        min=_thresholds(minima or (), "--min"),
+        max=_thresholds(maxima or (), "--max"),
         confident=confident,
         tolerance=tolerance,
         min_records=min_records,
@@ -112,16 +112,8 @@ def gate_command(
         raise typer.Exit(GATE_FAILED)
 
 
-def thresholds(given: Sequence[str], option: str) -> Mapping[str, float]:
-    """Parse thresholds of the form ``METRIC=VALUE``.
-
-    Args:
-        given: What the user wrote.
-        option: The option, for the message.
-
-    Raises:
-        ConfigError: One has another form, or a metric has two.
-    """
+def _thresholds(given: Sequence[str], option: str) -> Mapping[str, float]:
+    """The limits of metrics that an option gives, each once and as ``METRIC=VALUE``."""
     found: dict[str, float] = {}
     for each in given:
         metric, _, value = each.partition("=")
