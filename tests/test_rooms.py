@@ -26,7 +26,7 @@ CORE_ROOMS: Final[Mapping[str, frozenset[str]]] = {
     "progress": frozenset({"errors"}),
     "statistics": frozenset({"errors"}),
     "files": VALUES | {"text"},
-    "retrievers": frozenset({"errors", "files", "records"}),
+    "retrievers": frozenset({"errors", "files", "records", "text"}),
     "cost": VALUES | {"concurrency", "files"},
     "metrics": VALUES | {"text"},
     "judges": VALUES | {"concurrency", "cost", "daemon_threads", "files", "loading", "text"},

@@ -36,7 +36,7 @@ _Work = Callable[[], None]
 
 
 class Pace(Protocol):
-    """Bounds the CPU time of whoever evaluates, on all threads that do so together."""
+    """Bounds the CPU time of evaluating, on all threads that do so together."""
 
     def begin(self) -> None:
         """Count the CPU time of the calling thread from now on."""
@@ -63,7 +63,7 @@ def keep_pace(pace: Pace) -> None:
 
 
 def current_pace() -> Pace | None:
-    """The pace that a judge has to keep on threads of its own; None where there is none."""
+    """The pace that a judge has to keep on threads of its own; None if there is none."""
     return _pace.get()
 
 
@@ -180,7 +180,7 @@ class DaemonPool:
         future: asyncio.Future[_T] = asyncio.get_running_loop().create_future()
         work = partial(_execute, future, partial((context or Context()).run, function, *args))
         try:
-            queue = self._queue_of_thread() if self.max_threads is None else self._started_queue()
+            queue = self._started_queue()
         except RuntimeError:
             # The interpreter is shutting down, and no thread can be started. The loop is blocked
             # meanwhile: better than an evaluation that fails.
@@ -197,7 +197,8 @@ class DaemonPool:
         Raises:
             RuntimeError: The interpreter is shutting down.
         """
-        self._started_queue()
+        if self.max_threads is not None:
+            self._started_queue()
 
     def close(self) -> None:
         """End the threads once the calls in the queue have run; a later call starts new ones."""
@@ -217,25 +218,21 @@ class DaemonPool:
         self._queue, self._free, self._n_threads = SimpleQueue(), SimpleQueue(), 0
 
     def _started_queue(self) -> SimpleQueue[_Work | None]:
-        # All threads start at once: some Python versions refuse new threads in atexit handlers.
+        """The queue, once a thread is there for one more call."""
         with self._lock:
-            while self._n_threads < (self.max_threads or 0):
-                self._start_thread()
-            return self._queue
-
-    def _queue_of_thread(self) -> SimpleQueue[_Work | None]:
-        """The queue, once a thread is there that no other call counts on."""
-        with self._lock:
-            if self._free.empty():
-                self._start_thread()
+            if self.max_threads is not None:
+                # At once: some Python versions refuse new threads in atexit handlers.
+                missing = self.max_threads - self._n_threads
+            elif self._free.empty():
+                missing = 1
             else:
-                self._free.get()
+                self._free.get()  # no other call counts on that thread
+                missing = 0
+            free = None if self.max_threads else self._free
+            for _ in range(missing):
+                start_daemon(partial(_work, self._queue, free), f"{self.name}-{self._n_threads}")
+                self._n_threads += 1
             return self._queue
-
-    def _start_thread(self) -> None:
-        name = f"{self.name}-{self._n_threads}"
-        start_daemon(partial(_work, self._queue, None if self.max_threads else self._free), name)
-        self._n_threads += 1
 
 
 _pools: Final[WeakSet[DaemonPool]] = WeakSet()
@@ -250,7 +247,7 @@ def _renew_locks_of_cached_properties() -> None:
     """Gives the cached properties of this package new locks, in a forked child.
 
     Python 3.11 has one lock for each cached property of a class, whichever object it is of. Where a
-    thread of the parent has it at the fork, nobody in the child would ever release it.
+    thread of the parent has it at the fork, nothing in the child would ever release it.
     """
     own = [module for name, module in list(sys.modules.items()) if name.startswith("claimspan")]
     kinds = {each for module in own for each in vars(module).values() if isinstance(each, type)}
@@ -281,28 +278,21 @@ def _execute(future: asyncio.Future[_T], call: Callable[[], _T]) -> None:
     try:
         set_outcome = partial(future.set_result, call())
     except BaseException as error:  # noqa: BLE001 - user code may raise anything
-        set_outcome = partial(future.set_exception, _deliverable(error))
-    with suppress(RuntimeError):  # the loop was closed: nobody awaits the outcome any more
+        outcome = error
+        # A future refuses ``StopIteration``, a coroutine that catches ``GeneratorExit`` may not
+        # await anything afterwards, and ``CancelledError`` would look like a cancellation of the
+        # awaiting task.
+        if isinstance(error, StopIteration | GeneratorExit | asyncio.CancelledError):
+            outcome = RuntimeError(f"the function raised {type(error).__name__}")
+            outcome.__cause__ = error
+        set_outcome = partial(future.set_exception, outcome)
+    with suppress(RuntimeError):  # the loop was closed: nothing awaits the outcome any more
         future.get_loop().call_soon_threadsafe(_set_unless_done, future, set_outcome)
 
 
 def _set_unless_done(future: asyncio.Future[_T], set_outcome: _Work) -> None:
     if not future.done():
         set_outcome()
-
-
-def _deliverable(error: BaseException) -> BaseException:
-    """The error, or a RuntimeError caused by it where a future cannot carry it.
-
-    A future refuses ``StopIteration``, a coroutine that catches ``GeneratorExit`` may not await
-    anything afterwards, and ``CancelledError`` would look like a cancellation of the awaiting
-    task.
-    """
-    if not isinstance(error, StopIteration | GeneratorExit | asyncio.CancelledError):
-        return error
-    substitute = RuntimeError(f"the function raised {type(error).__name__}")
-    substitute.__cause__ = error
-    return substitute
 
 
 async def gather_or_cancel(calls: Sequence[Coroutine[object, None, _T]]) -> list[_T]:

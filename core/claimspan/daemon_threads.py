@@ -1,4 +1,4 @@
-"""Daemon threads of the system, also where gevent has made greenlets of an application's threads.
+"""Daemon threads of the system, also if gevent has made greenlets of an application's threads.
 
 All greenlets share the thread of the application. An event loop in one of them is the running loop
 of all, so that ``asyncio.run`` raises there, and a second loop cannot run beside it. What computes
@@ -24,7 +24,7 @@ _PATCHER: Final = "gevent.monkey"
 
 
 class DaemonThread(Protocol):
-    """A thread that was started, as far as it matters to whoever waits for it."""
+    """A thread that was started, as far as it matters to what waits for it."""
 
     def is_alive(self) -> bool:
         """Whether it runs."""
@@ -53,7 +53,7 @@ def start_daemon(run: Callable[[], object], name: str) -> DaemonThread:
 
     Args:
         run: Its body.
-        name: Its name, where Python keeps one.
+        name: Its name, if Python keeps one.
 
     Raises:
         RuntimeError: No thread can be started: the interpreter is shutting down.

@@ -47,7 +47,11 @@ def _module(where: str) -> ModuleType:
     if is_file and not path.is_file():
         raise ConfigError(f"there is no file {where!r}: {_FORM}")
     try:
-        return _executed(path) if is_file else _imported(where)
+        # The command is a script, and finds nothing in the working directory by itself.
+        folder = str(path.resolve().parent if is_file else Path.cwd())
+        if folder not in sys.path:
+            sys.path.insert(0, folder)
+        return _executed(path) if is_file else importlib.import_module(where)
     # SystemExit as well: a script without a guard around its main part ends so.
     except (Exception, SystemExit) as error:
         raise ConfigError(
@@ -56,14 +60,7 @@ def _module(where: str) -> ModuleType:
         ) from error
 
 
-def _imported(name: str) -> ModuleType:
-    # The command is a script, and finds nothing in the working directory by itself.
-    _importable(Path.cwd())
-    return importlib.import_module(name)
-
-
 def _executed(path: Path) -> ModuleType:
-    _importable(path.resolve().parent)
     # Not by its name alone: `json.py` would otherwise be Python's own module.
     spec = importlib.util.spec_from_file_location(path.stem, path)
     if spec is None or spec.loader is None:
@@ -74,8 +71,3 @@ def _executed(path: Path) -> ModuleType:
     sys.modules.setdefault(path.stem, module)
     spec.loader.exec_module(module)
     return module
-
-
-def _importable(folder: Path) -> None:
-    if str(folder) not in sys.path:
-        sys.path.insert(0, str(folder))

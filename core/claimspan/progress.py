@@ -1,4 +1,4 @@
-"""A progress bar on standard error for long work; a no-op where rich is not installed."""
+"""A progress bar on standard error for long work; a no-op if rich is not installed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def progress_bar(what: str, *, total: int, show: bool | None) -> Generator[Calla
     Args:
         what: Word before the bar.
         total: Number of steps.
-        show: True shows it always, False never, None on a terminal where rich is installed.
+        show: True shows it always, False never, None on a terminal if rich is installed.
 
     Yields:
         A function that advances the bar by one step.
@@ -35,12 +35,6 @@ def progress_bar(what: str, *, total: int, show: bool | None) -> Generator[Calla
     if not show:
         yield lambda: None
         return
-    with _bar(what, total) as advance:
-        yield advance
-
-
-@contextmanager
-def _bar(what: str, total: int) -> Generator[Callable[[], None]]:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 

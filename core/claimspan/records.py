@@ -52,13 +52,13 @@ class Chunk(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     id: EncodableText
-    """Identifies the chunk in its store; a hash of the text where the store gave no id."""
+    """Identifies the chunk in its store; a hash of the text if the store gave no id."""
 
     text: EncodableText
     """The text that the generator read."""
 
     score: Annotated[float | None, AfterValidator(_finite)] = None
-    """The retriever's score, on the retriever's scale; None where it gave none."""
+    """The retriever's score, on the retriever's scale; None if it gave none."""
 
     metadata: _Metadata = Field(default_factory=dict[str, JsonValue])
     """What the store keeps with the chunk, as JSON values."""
@@ -84,7 +84,7 @@ class RagRecord(BaseModel):
     """The retrieved chunks in the order of the prompt."""
 
     ground_truth: EncodableText | None = None
-    """A response known to be right; None where there is none."""
+    """A response known to be right; None if there is none."""
 
     id: EncodableText | None = None
     """The caller's own id of the query, for matching results to inputs."""

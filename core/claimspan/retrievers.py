@@ -12,13 +12,14 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib.metadata import entry_points
-from typing import Final, Protocol, cast
+from typing import Final, Protocol, TypeGuard, cast
 
 from pydantic import JsonValue
 
 from claimspan.errors import ConfigError
 from claimspan.files.names import CHUNK_NAMES
 from claimspan.records import Chunk
+from claimspan.text.shapes import is_list, is_mapping
 
 __all__ = [
     "RETRIEVERS",
@@ -42,11 +43,11 @@ class RetrieverAdapter(Protocol):
     """What a package offers for the retrievers of its framework: a module with two functions."""
 
     def adapt(self, target: object, /) -> Callable[[str], object] | None:
-        """Return what takes a query and returns documents; None where it is no retriever."""
+        """Return what takes a query and returns documents; None if it is no retriever."""
         ...
 
     def read(self, document: object, /) -> Chunk | None:
-        """Return a document of the framework as a chunk; None where it is none."""
+        """Return a document of the framework as a chunk; None if it is none."""
         ...
 
 
@@ -61,15 +62,14 @@ def retriever_of(target: object) -> Retrieve:
 
     Returns:
         A function from query to chunks. It passes on what the retriever raises, and raises
-        ``ConfigError`` where the retriever returns something else than documents.
+        ``ConfigError`` if the retriever returns something else than documents.
 
     Raises:
         ConfigError: The target is no retriever, or is asynchronous.
     """
     adapter = _adapter_of(target)
-    call = None if adapter is None else adapter.adapt(target)
-    if call is None:
-        call = _callable(target)
+    adapted = None if adapter is None else adapter.adapt(target)
+    call = _callable(target) if adapted is None else adapted
     return lambda query: [_chunk(each) for each in _items(call(query))]
 
 
@@ -93,7 +93,7 @@ def _packages_of(thing: object) -> Iterator[str]:
 
 
 def _callable(target: object) -> Callable[[str], object]:
-    # Said here, before the first question: called, it would return a coroutine that nobody awaits.
+    # Said before the first question: called, it would return a coroutine that is never awaited.
     if inspect.iscoroutinefunction(target):
         raise ConfigError("the retriever is asynchronous: give a function that returns documents")
     if not callable(target) or inspect.isclass(target):
@@ -105,52 +105,37 @@ def _callable(target: object) -> Callable[[str], object]:
 
 
 def _items(result: object) -> Sequence[object]:
-    found = result
-    if isinstance(result, Mapping):
-        lists = [
-            value for value in cast("Mapping[object, object]", result).values() if _is_list(value)
-        ]
-        # With two lists nobody knows which of them was retrieved.
-        found = lists[0] if len(lists) == 1 else found
-    if not _is_list(found):
+    if is_mapping(result):
+        lists = [value for value in result.values() if _is_sequence(value)]
+        # With two lists it is not known which of them was retrieved.
+        result = lists[0] if len(lists) == 1 else result
+    if not _is_sequence(result):
         raise ConfigError(
-            f"the retriever returned a {type(found).__name__}: return a list of documents"
+            f"the retriever returned a {type(result).__name__}: return a list of documents"
         )
-    return cast("Sequence[object]", found)
+    return result
 
 
-def _is_list(value: object) -> bool:
+def _is_sequence(value: object) -> TypeGuard[Sequence[object]]:
     return isinstance(value, Sequence) and not isinstance(value, str | bytes)
 
 
 def _chunk(item: object) -> Chunk:
-    match item:
-        case Chunk():
-            return item
-        case str():
-            # Whether a text is an id only the caller can know; it is kept as both.
-            return Chunk(id=item, text=item)
-        case tuple():
-            return _with_score(cast("tuple[object, ...]", item))
-        case Mapping():
-            return _from_mapping(cast("Mapping[str, object]", item))
-        case _:
-            return _from_framework(item)
-
-
-def _with_score(pair: tuple[object, ...]) -> Chunk:
-    """A document with its score, as vector stores return them."""
-    match pair:
-        case (document, int() | float() as score):
-            return _chunk(document).model_copy(update={"score": float(score)})
-        case _:
-            raise ConfigError(
-                f"the retriever returned a tuple of {len(pair)} among its documents: return "
-                "documents, or pairs of a document and its score"
-            )
-
-
-def _from_framework(item: object) -> Chunk:
+    if isinstance(item, Chunk):
+        return item
+    if isinstance(item, str):
+        # Whether a text is an id only the caller can know; it is kept as both.
+        return Chunk(id=item, text=item)
+    if is_mapping(item):
+        return _from_mapping(item)
+    if is_list(item) and not isinstance(item, list):
+        # A document with its score, as vector stores return them.
+        if len(item) == 2 and isinstance(item[1], int | float):
+            return _chunk(item[0]).model_copy(update={"score": float(item[1])})
+        raise ConfigError(
+            f"the retriever returned a tuple of {len(item)} among its documents: return "
+            "documents, or pairs of a document and its score"
+        )
     adapter = _adapter_of(item)
     found = None if adapter is None else adapter.read(item)
     if found is None:
@@ -161,7 +146,7 @@ def _from_framework(item: object) -> Chunk:
     return found
 
 
-def _from_mapping(item: Mapping[str, object]) -> Chunk:
+def _from_mapping(item: Mapping[object, object]) -> Chunk:
     text = next((str(item[key]) for key in _TEXT_KEYS if item.get(key) is not None), "")
     id_ = next((str(item[key]) for key in _ID_KEYS if item.get(key) is not None), None)
     if not text and id_ is None:
@@ -182,7 +167,5 @@ def plain_metadata(metadata: object) -> dict[str, JsonValue]:
         metadata: What a store keeps with a document. Only texts, numbers and truth values are
             kept; anything but a mapping has none.
     """
-    if not isinstance(metadata, Mapping):
-        return {}
-    entries = cast("Mapping[object, object]", metadata).items()
+    entries = metadata.items() if is_mapping(metadata) else ()
     return {str(key): value for key, value in entries if isinstance(value, str | int | float)}

@@ -40,7 +40,7 @@ __all__ = ["Check", "Extraction", "Script", "ScriptedJudge", "entailed_if_contai
 _Answer = Verdict | Label | str | None
 
 Script = Mapping[tuple[str, str], _Answer] | Callable[[str, str], _Answer]
-"""From the texts of a claim and a reference to a verdict, a label, or None where undecided."""
+"""From the texts of a claim and a reference to a verdict, a label, or None if undecided."""
 
 
 _SENTENCE_END: Final = re.compile(r"[.!?]+(?:\s+|$)")
@@ -77,16 +77,12 @@ def entailed_if_contained(claim: str, reference: str) -> Label:
         reference: The text to check it against.
 
     Returns:
-        Entailed where the reference contains the claim; contradicted where it contains
-        ``not: `` and the claim; else neutral.
+        Entailed if the reference contains the claim; contradicted if it contains ``not: `` and the
+        claim; else neutral.
     """
     if f"not: {claim}" in reference:
         return Label.CONTRADICTED
     return Label.ENTAILED if claim in reference else Label.NEUTRAL
-
-
-def _look_up(script: Mapping[tuple[str, str], _Answer]) -> Callable[[str, str], _Answer]:
-    return lambda claim, reference: script.get((claim, reference), Label.NEUTRAL)
 
 
 class ScriptedJudge:
@@ -115,7 +111,7 @@ class ScriptedJudge:
             error: Raised by every call, after the delay.
             delay_seconds: How long every call takes; the event loop goes on meanwhile.
         """
-        self._answer = script if callable(script) else _look_up(script)
+        self._script = script
         self.error = error
         self.delay_seconds = delay_seconds
         self.extractions: list[Extraction] = []
@@ -124,12 +120,8 @@ class ScriptedJudge:
     async def extract_claims(self, text: str, *, question: str | None = None) -> list[Claim]:
         """The sentences of a text, without the sign at their end.
 
-        Args:
-            text: A response or a ground truth.
-            question: The question that it answers.
-
         Raises:
-            BaseException: The judge's ``error``, where it has one.
+            BaseException: The judge's ``error``, if it has one.
         """
         self.extractions.append(Extraction(text, question))
         await self._delay_and_fail()
@@ -141,13 +133,8 @@ class ScriptedJudge:
     ) -> VerdictMatrix:
         """The verdicts of the script, shape ``(len(claims), len(references))``.
 
-        Args:
-            claims: The claims.
-            references: The texts to check them against.
-            question: The question behind both.
-
         Raises:
-            BaseException: The judge's ``error``, where it has one.
+            BaseException: The judge's ``error``, if it has one.
             LabelError: The script has a label of an unknown spelling.
         """
         self.checks.append(Check(tuple(c.text for c in claims), tuple(references), question))
@@ -156,8 +143,13 @@ class ScriptedJudge:
         return VerdictMatrix.of(rows, len(references))
 
     def verdict(self, claim: str, reference: str) -> Verdict | None:
-        """The script's verdict on one claim by one reference; None where undecided."""
-        answer = self._answer(claim, reference)
+        """The script's verdict on one claim by one reference; None if undecided."""
+        script = self._script
+        answer = (
+            script(claim, reference)
+            if callable(script)
+            else script.get((claim, reference), Label.NEUTRAL)
+        )
         if answer is None or isinstance(answer, Verdict):
             return answer
         return Verdict(label=Label.parse(answer))

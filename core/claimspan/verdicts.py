@@ -67,7 +67,7 @@ class Claim(BaseModel):
     """The claim, in the language of the text that it was extracted from."""
 
     sentence: EncodableText | None = None
-    """The sentence that the claim was extracted from, as written; None where unknown."""
+    """The sentence that the claim was extracted from, as written; None if unknown."""
 
 
 _NO_DISTRIBUTION: Final = "give all three probabilities, with a sum of 1, or none"
@@ -82,13 +82,13 @@ class Verdict(BaseModel):
     """The relation that the judge decided for."""
 
     entailed: float | None = Field(default=None, ge=0.0, le=1.0)
-    """Probability that the reference entails the claim; None where the judge has only a label."""
+    """Probability that the reference entails the claim; None if the judge has only a label."""
 
     neutral: float | None = Field(default=None, ge=0.0, le=1.0)
-    """Probability that the reference does neither; None where the judge has only a label."""
+    """Probability that the reference does neither; None if the judge has only a label."""
 
     contradicted: float | None = Field(default=None, ge=0.0, le=1.0)
-    """Probability that the reference contradicts it; None where the judge has only a label."""
+    """Probability that the reference contradicts it; None if the judge has only a label."""
 
     @model_validator(mode="after")
     def _is_a_distribution(self) -> Self:
@@ -104,7 +104,7 @@ class Verdict(BaseModel):
 
     @property
     def confidence(self) -> float | None:
-        """Probability of the label; None where the judge has only a label."""
+        """Probability of the label; None if the judge has only a label."""
         return {
             Label.ENTAILED: self.entailed,
             Label.NEUTRAL: self.neutral,
@@ -115,7 +115,7 @@ class Verdict(BaseModel):
 class VerdictMatrix(BaseModel):
     """Verdicts of claims against references, shape ``(n_claims, n_references)``.
 
-    A cell is None where the judge could not decide. The shape is known without claims or
+    A cell is None if the judge could not decide. The shape is known without claims or
     references too: a matrix of two claims and no references is ``[[], []]``.
     """
 
@@ -125,7 +125,7 @@ class VerdictMatrix(BaseModel):
     """One row per claim, one cell per reference."""
 
     n_references: int = Field(ge=0)
-    """Number of references, which the rows do not tell where there is no claim."""
+    """Number of references, which the rows do not tell if there is no claim."""
 
     @model_validator(mode="after")
     def _is_rectangular(self) -> Self:
@@ -139,7 +139,7 @@ class VerdictMatrix(BaseModel):
 
         Args:
             rows: Cells of shape ``(n_claims, n_references)``.
-            n_references: Number of references; needed only where ``rows`` is empty.
+            n_references: Number of references; needed only if ``rows`` is empty.
 
         Raises:
             pydantic.ValidationError: The rows differ in length.
@@ -166,20 +166,20 @@ class VerdictMatrix(BaseModel):
 
     @property
     def labels(self) -> list[list[Label | None]]:
-        """The labels, shape ``(n_claims, n_references)``; None where undecided."""
+        """The labels, shape ``(n_claims, n_references)``; None if undecided."""
         return [[cell.label if cell else None for cell in row] for row in self.rows]
 
     @property
     def score_mode(self) -> ScoreMode | None:
-        """Whether the decided verdicts have probabilities; None where none is decided."""
+        """Whether the decided verdicts have probabilities; None if none is decided."""
         return _score_mode(self.verdicts())
 
     @property
     def merged(self) -> list[Label | None]:
         """One label per claim over all references, shape ``(n_claims,)``.
 
-        Entailed where any reference entails the claim; else undecided where any cell is; else
-        contradicted where any reference contradicts it; else neutral. Without undecided cells this
+        Entailed if any reference entails the claim; else undecided if any cell is; else
+        contradicted if any reference contradicts it; else neutral. Without undecided cells this
         is RAGChecker's order: entailment, contradiction, neutral.
         """
         return [_merge([cell.label if cell else None for cell in row]) for row in self.rows]
@@ -190,7 +190,7 @@ class VerdictMatrix(BaseModel):
 
         That of the surest reference that entails or contradicts the claim. A neutral claim is as
         sure as the reference that is least surely neutral, since one that entails it would do. None
-        where the claim is undecided, or a verdict behind it has no probabilities.
+        if the claim is undecided, or a verdict behind it has no probabilities.
         """
         return [_confidence(row, label) for row, label in zip(self.rows, self.merged, strict=True)]
 
@@ -198,7 +198,7 @@ class VerdictMatrix(BaseModel):
     def entailments(self) -> list[float | None]:
         """Highest probability that a reference entails each claim, shape ``(n_claims,)``.
 
-        None where no verdict on the claim has probabilities.
+        None if no verdict on the claim has probabilities.
         """
         return [
             max((cell.entailed for cell in row if cell and cell.entailed is not None), default=None)
@@ -225,7 +225,7 @@ class VerdictMatrix(BaseModel):
 
 
 class VerdictMatrices(BaseModel):
-    """The verdict matrices of one record; None where there was nothing to check against."""
+    """The verdict matrices of one record; None if there was nothing to check against."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -242,7 +242,7 @@ class VerdictMatrices(BaseModel):
     """Shape ``(n_ground_truth_claims, n_chunks)``."""
 
     response_vs_context: VerdictMatrix | None = None
-    """All chunks read together, shape ``(n_response_claims, 1)``; None where the judge reads each
+    """All chunks read together, shape ``(n_response_claims, 1)``; None if the judge reads each
     chunk on its own."""
 
     @model_validator(mode="after")
@@ -269,7 +269,7 @@ class VerdictMatrices(BaseModel):
 
     @property
     def score_mode(self) -> ScoreMode | None:
-        """Whether the decided verdicts have probabilities; None where none is decided."""
+        """Whether the decided verdicts have probabilities; None if none is decided."""
         matrices = (*self._of_response, *self._of_ground_truth)
         return _score_mode(cell for matrix in matrices for cell in matrix.verdicts())
 

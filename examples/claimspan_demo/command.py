@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from claimspan.cli.judge_options import JUDGE_HELP, JudgeOptions, judge_from
+from claimspan.cli.options import JUDGE_HELP, JudgeOptions, judge_from
 from claimspan.errors import ConfigError, MissingExtraError
 from claimspan.files.private import check_replaceable, write_private
 from claimspan.judges import JUDGE_VARIABLE, Judge, default_judge

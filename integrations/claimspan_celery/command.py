@@ -9,8 +9,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from claimspan import GroundTruth
-from claimspan.cli.judge_options import JudgeName, JudgeOptions, judge_from
-from claimspan.cli.metric_options import Criteria, Metrics, ThresholdOptions, selection_from
+from claimspan.cli.options import (
+    Criteria,
+    JudgeName,
+    JudgeOptions,
+    Metrics,
+    ThresholdOptions,
+    judge_from,
+    selection_from,
+)
 from claimspan.errors import ConfigError
 from claimspan.evaluation.evaluate import judge_for
 from claimspan.text.visible import visible

@@ -13,7 +13,7 @@ from growth_curves import Curve, cpu, measure
 
 from claimspan import Chunk, RagRecord, Usage
 from claimspan.cost import SqliteBudgetStore
-from claimspan.cost.budget_store import Limits
+from claimspan.cost.stores import Limits
 from claimspan.files.ground_truth import GroundTruth
 from claimspan_tracing.job import Job
 from claimspan_tracing.spool import Spool

@@ -10,7 +10,7 @@ import pytest
 
 from claimspan.errors import ConfigError
 from claimspan.metrics import compute_metrics
-from claimspan.results.rag_result import RAGCHECKER_METRICS
+from claimspan.results.rag_results import RAGCHECKER_METRICS
 
 from command_line import invoke, run
 

@@ -17,7 +17,7 @@ import redis
 
 from claimspan import Usage
 from claimspan.cost import Budget, MemoryBudgetStore, RedisBudgetStore, SqliteBudgetStore
-from claimspan.cost.budget_store import Admission, Limits
+from claimspan.cost.stores import Admission, Limits
 from claimspan.errors import BudgetExceededError
 
 from redis_server import redis_server
@@ -78,7 +78,7 @@ async def test_where_the_store_fails_this_process_keeps_the_limit_by_its_own_cou
 async def test_what_was_spent_without_the_store_is_booked_when_it_is_back(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("claimspan.cost.shared_count.AWAY_SECONDS", 0.0)
+    monkeypatch.setattr("claimspan.cost.budget.AWAY_SECONDS", 0.0)
     store = BrokenStore()
     budget = Budget(per_day=1.0, store=store)
     await spend(budget)
@@ -97,7 +97,7 @@ async def test_what_was_spent_without_the_store_is_booked_when_it_is_back(
 async def test_a_redis_that_goes_away_and_comes_back_is_used_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("claimspan.cost.shared_count.AWAY_SECONDS", 0.05)
+    monkeypatch.setattr("claimspan.cost.budget.AWAY_SECONDS", 0.05)
     with redis_server() as server:
         budget = Budget(calls_per_day=4, store=RedisBudgetStore(server.url))
         await spend(budget)
@@ -119,7 +119,7 @@ async def test_a_redis_that_goes_away_and_comes_back_is_used_again(
 async def test_a_redis_that_hangs_is_left_though_its_client_has_no_timeout(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("claimspan.cost.shared_count.STORE_SECONDS", 0.3)
+    monkeypatch.setattr("claimspan.cost.budget.STORE_SECONDS", 0.3)
     with redis_server() as server, redis.Redis(host="127.0.0.1", port=server.port) as client:
         budget = Budget(calls_per_day=3, store=RedisBudgetStore(client))
         await spend(budget)

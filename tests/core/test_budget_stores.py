@@ -8,14 +8,12 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import sqlite3
 import stat
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing
 from pathlib import Path
 from typing import Final
 
@@ -30,7 +28,7 @@ from claimspan.cost import (
     RedisBudgetStore,
     SqliteBudgetStore,
 )
-from claimspan.cost.budget_store import Admission, Limits
+from claimspan.cost.stores import Admission, Limits
 from claimspan.errors import BudgetExceededError, ConfigError
 
 from redis_server import RedisServer, redis_server
@@ -344,27 +342,6 @@ def test_a_reservation_takes_a_file_no_longer_where_many_calls_are_open(tmp_path
     assert seconds(10_000) < 5 * seconds(50)
 
 
-def test_a_file_of_an_earlier_version_is_used_with_what_is_open_in_it(sqlite_path: Path) -> None:
-    day = int(time.time() // 86_400)
-    SqliteBudgetStore(sqlite_path).close()
-    with closing(sqlite3.connect(sqlite_path, isolation_level=None)) as file:
-        for name in ("budget_reserved", "budget_settled", "budget_expired"):
-            file.execute(f"DROP TRIGGER {name}")
-        file.execute("DROP TABLE budget_open")
-        values = ("of before", "default", day, 7, 60, 40, 0.125, time.time() + 900, 0)
-        file.execute("INSERT INTO budget_reservation VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", values)
-
-    store = SqliteBudgetStore(sqlite_path)
-
-    assert [store.reserve(day, f"{i}", PART, LIMITS).is_admitted for i in range(4)] == [
-        *[True] * 3,
-        False,
-    ]
-    store.settle(day, "of before", PART)
-    assert store.reserve(day, "there is room again", PART, LIMITS).is_admitted
-    store.close()
-
-
 def test_open_reservations_leave_the_sum_as_they_end(make_shared: MakeStore) -> None:
     store, day = make_shared(), int(time.time() // 86_400)
     for each in range(6):
@@ -397,7 +374,7 @@ def test_a_process_that_is_killed_holds_its_reservation_until_the_lease_is_over(
         "import sys, time\n"
         "from claimspan import Usage\n"
         "from claimspan.cost import SqliteBudgetStore\n"
-        "from claimspan.cost.budget_store import Limits\n"
+        "from claimspan.cost.stores import Limits\n"
         "store = SqliteBudgetStore(sys.argv[1], lease_seconds=0.5)\n"
         "day = int(time.time() // 86_400)\n"
         "store.reserve(day, 'k', Usage(calls=1), Limits(calls=1))\n"

@@ -12,7 +12,7 @@ from claimspan import Chunk, RagRecord, evaluate
 from claimspan.evaluation.coherence import coherent
 from claimspan.evaluation.evaluate import MADE_TO_AGREE
 from claimspan.evaluation.selection import Selection
-from claimspan.files.recorded import Recorded
+from claimspan.files.record_rows import Recorded
 from claimspan.metrics.compute import matrices_of_labels
 from claimspan.results.recorded_judge import evaluate_recorded
 from claimspan.testing import ScriptedJudge

@@ -17,8 +17,7 @@ from claimspan.errors import ConfigError
 from claimspan.judges import LexicalJudge
 from claimspan.metrics import METRICS
 from claimspan.metrics.catalogue import WITHOUT_GROUND_TRUTH
-from claimspan.results.result_table import write_table
-from claimspan.results.rows import ResultRow
+from claimspan.results.rows import ResultRow, write_table
 
 from command_line import invoke, run
 

@@ -11,12 +11,11 @@ import pytest
 
 from claimspan import Chunk, Evaluation, Evaluations, RagRecord, aevaluate_many, evaluate_many
 from claimspan.errors import ConfigError, MissingExtraError
+from claimspan.files import arrow
 from claimspan.judges import LexicalJudge
 from claimspan.metrics import METRICS
 from claimspan.metrics.catalogue import WITHOUT_GROUND_TRUTH
-from claimspan.results import parquet_table
-from claimspan.results.parquet_table import ParquetFormat
-from claimspan.results.rows import ResultRow
+from claimspan.results.rows import ResultRow, write_parquet
 
 from command_line import invoke, run
 
@@ -160,10 +159,10 @@ def test_the_parquet_file_holds_what_the_table_holds(
 def test_more_rows_than_fit_at_once_are_all_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(parquet_table, "_ROWS_AT_ONCE", 2)
+    monkeypatch.setattr(arrow, "_WRITTEN_AT_ONCE", 2)
     rows = [ResultRow.of(n, RECORDS[0], Evaluation(error=f"{n} \ud800")) for n in range(5)]
     with (tmp_path / "t.parquet").open("wb") as file:
-        ParquetFormat().write(file, rows, ["tone"])
+        write_parquet(arrow.ParquetFormat(), file, rows, ["tone"])
     frame = pd.read_parquet(tmp_path / "t.parquet")
 
     assert frame["index"].to_list() == [0, 1, 2, 3, 4]

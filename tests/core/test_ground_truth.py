@@ -15,7 +15,7 @@ import pytest
 from claimspan import GroundTruth
 from claimspan.errors import ClaimspanError, ConfigError, FileError, GroundTruthError
 from claimspan.files.ground_truth import GroundTruthMatch, Lookup
-from claimspan.files.ground_truth_wording import normalise
+from claimspan.files.ground_truth_similarity import normalise
 
 QUESTION: Final = "Where is the Eiffel Tower?"
 PRIVATE: Final = "swordfish"

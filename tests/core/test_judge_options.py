@@ -14,8 +14,8 @@ import pytest
 from pydantic import JsonValue
 from typer.main import get_command
 
-from claimspan.cli.judge_options import judge_from, judges_from
 from claimspan.cli.main import COMMANDS, build_app
+from claimspan.cli.options import judge_from, judges_from
 from claimspan.errors import ClaimspanError, ConfigError
 from claimspan.judges import LexicalJudge, ModelJudge, OpenAIJudge, default_judge
 from claimspan.judges.choice import NOWHERE, parse_options

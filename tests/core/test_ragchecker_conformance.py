@@ -8,7 +8,7 @@ import pytest
 from pydantic import AliasChoices, BaseModel, Field
 
 from claimspan.metrics import compute_metrics
-from claimspan.results.rag_result import RAGCHECKER_METRICS
+from claimspan.results.rag_results import RAGCHECKER_METRICS
 
 DATA = Path(__file__).parents[3] / "shared" / "data" / "ragchecker"
 RAGCHECKER = RAGCHECKER_METRICS

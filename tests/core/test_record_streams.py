@@ -14,9 +14,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from claimspan.errors import FileError
-from claimspan.files.account import MAX_PLACES, Account
 from claimspan.files.raw_rows import NoRow, SkippedRow
-from claimspan.files.record_files import RecordFile, read_records
+from claimspan.files.record_files import MAX_PLACES, Account, RecordFile, read_records
 from claimspan.files.record_rows import InputRow
 
 BOM = b"\xef\xbb\xbf"

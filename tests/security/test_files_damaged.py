@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 
 from claimspan.errors import FileError, NoRecordsError, PayloadError
-from claimspan.files.bounded import MAX_DEPTH, bounded_lines, parse_bounded
+from claimspan.files.jsonl import MAX_DEPTH, bounded_lines, parse_bounded
 from claimspan.files.record_files import read_records
 from claimspan.report import ReportEntry, render_report, summarise
 from claimspan_langchain import ClaimspanCallbackHandler

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from claimspan import Claim
-from claimspan.cost.sqlite_store import SqliteBudgetStore
+from claimspan.cost.stores import SqliteBudgetStore
 from claimspan.errors import ConfigError
 from claimspan.files.private import create_private, write_private
 from claimspan.judges.verdict_cache import VerdictCache

@@ -27,7 +27,6 @@ from claimspan_langchain import ClaimspanCallbackHandler
 from claimspan_tracing import Finished, Monitor
 from claimspan_tracing.export.otlp_file import OtlpFileExporter
 from claimspan_tracing.monitor import MonitorOptions
-from claimspan_tracing.write import events
 
 from hs_driver import HaystackDriver
 from judge_server import JudgeServer, judge_server

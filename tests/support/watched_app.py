@@ -22,7 +22,7 @@ from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor, SpanExporter, SpanExportResult
 
 from claimspan.cost.budget import Budget
-from claimspan.cost.sqlite_store import SqliteBudgetStore
+from claimspan.cost.stores import SqliteBudgetStore
 from claimspan.judges import OpenAIJudge
 from claimspan_tracing import Finished, Monitor, Rule, RuleSampler, feedback
 from claimspan_tracing.monitor import MonitorOptions

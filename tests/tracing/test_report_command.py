@@ -13,9 +13,9 @@ import pytest
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 
 from claimspan.errors import ConfigError
-from claimspan.files.recorded import Recorded
+from claimspan.files.record_rows import Recorded
 from claimspan.report import ReportOutline
-from claimspan.results.rag_result import RagResult
+from claimspan.results.rag_results import RagResult
 from claimspan_langchain import ClaimspanCallbackHandler
 from claimspan_tracing.export.otlp_file import OtlpFileExporter
 from claimspan_tracing.export.trace_file import read_trace_file

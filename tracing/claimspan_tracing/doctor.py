@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from claimspan.cli.judge_options import JudgeName, JudgeOptions, judge_from
+from claimspan.cli.options import JudgeName, JudgeOptions, judge_from
 from claimspan.errors import ClaimspanError, ConfigError
 from claimspan.files.ground_truth import GroundTruth
 from claimspan.judges import Judge, LexicalJudge

@@ -22,7 +22,7 @@ from typing import Annotated, Final, cast
 import typer
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field
 
-from claimspan.cli.judge_options import JudgeName, JudgeOptions, judge_from
+from claimspan.cli.options import JudgeName, JudgeOptions, judge_from
 from claimspan.cost.usage import Usage, metered
 from claimspan.errors import ConfigError, FileError, JudgeError
 from claimspan.evaluation.evaluate import (

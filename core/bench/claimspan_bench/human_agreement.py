@@ -21,11 +21,11 @@ from typing import Annotated, Final, Self
 import typer
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, field_validator
 
-from claimspan.cli.judge_options import JudgeNames, JudgeOptions, judges_from
+from claimspan.cli.options import JudgeNames, JudgeOptions, judges_from
 from claimspan.errors import ConfigError, FileError, JudgeError
 from claimspan.evaluation.evaluate import CONCURRENCY
 from claimspan.files.jsonl import parse_json_lines, read_text
-from claimspan.files.scalars import TextOrScalar
+from claimspan.files.names import TextOrScalar
 from claimspan.judges.protocol import Judge
 from claimspan.meta_evaluation.agreement import auroc
 from claimspan.metrics.catalogue import CATALOGUE

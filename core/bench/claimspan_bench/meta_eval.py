@@ -26,7 +26,7 @@ import typer
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from claimspan.cli.judge_options import JudgeNames, JudgeOptions, judges_from
+from claimspan.cli.options import JudgeNames, JudgeOptions, judges_from
 from claimspan.concurrency import SingleFlight
 from claimspan.errors import ConfigError, FileError, JudgeError
 from claimspan.evaluation.evaluate import run_to_end

@@ -17,14 +17,11 @@ from pydantic import JsonValue
 
 from claimspan.cli.evaluate_command import UndefinedRule
 from claimspan.errors import ConfigError
-from claimspan.files.account import Account
-from claimspan.files.record_files import RecordFile
-from claimspan.files.record_rows import InputRow
-from claimspan.files.recorded import Recorded
+from claimspan.files.record_files import Account, RecordFile
+from claimspan.files.record_rows import InputRow, Recorded
 from claimspan.metrics.compute import Undefined, compute_metrics
-from claimspan.results.rag_result import RAGCHECKER_METRICS
-from claimspan.results.rag_results import per_cent
-from claimspan.results.summary import Mean
+from claimspan.results.rag_results import RAGCHECKER_METRICS, per_cent
+from claimspan.results.rows import Mean
 from claimspan.text.visible import visible
 from claimspan_bench.shown import SOME_FAILED, AsJson, piped
 

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from claimspan.cli.options import AsJson, Progress
 from claimspan.comparison.compare import compare_files
 from claimspan.comparison.comparison_tables import as_markdown, as_text
 from claimspan.evaluation.selection import names_given
@@ -42,13 +43,8 @@ def compare_command(
     markdown: Annotated[
         Path | None, typer.Option(help="Write the tables to this file, as Markdown.")
     ] = None,
-    progress: Annotated[
-        bool | None,
-        typer.Option(
-            "--progress/--no-progress", help="Show a progress bar; by default only on a terminal."
-        ),
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    progress: Progress = None,
+    as_json: AsJson = False,
 ) -> None:
     """Compare systems over one dataset, with intervals and tests.
 

@@ -11,15 +11,14 @@ from typing import Annotated, Final
 import typer
 
 from claimspan.errors import ConfigError
-from claimspan.files.datasets.item import DatasetItem
-from claimspan.files.datasets.reading import AUTO, FORMATS, BadLine, read_dataset
+from claimspan.files.datasets import AUTO, FORMATS, BadLine, DatasetItem, read_dataset
 from claimspan.files.private import refuse_input, replaced_private
 from claimspan.text.visible import visible
 
 __all__ = ["dataset"]
 
 SOME_LEFT_OUT: Final = 1
-"""Exit code where lines could not be read; the account says how many, and why."""
+"""Exit code if lines could not be read; the account says how many, and why."""
 
 
 def dataset(
@@ -49,7 +48,11 @@ def dataset(
     bad: list[BadLine] = []
     items = read_dataset(format, file, on_bad=bad.append)
     counts = _write(items, output, with_chunks=chunks, limit=limit)
-    typer.echo(_as_json(counts, bad) if as_json else visible(_as_text(counts, bad, output)))
+    if as_json:
+        lines = [each._asdict() for each in bad]
+        typer.echo(json.dumps({**counts, "unreadable": len(bad), "lines": lines}))
+    else:
+        typer.echo(visible(_as_text(counts, bad, output)))
     if bad:
         raise typer.Exit(SOME_LEFT_OUT)
 
@@ -64,10 +67,16 @@ def _write(
     # truths of an earlier run, and half of them would pass for all.
     with replaced_private(output, what="the ground truths") as file:
         for item in items:
-            kind = _kind(item, seen)
-            counts[kind] += 1
-            if kind == "written":
-                file.write(f"{_line(item, with_chunks=with_chunks)}\n")
+            # The first ground truth of a query wins in a look-up, so that a second one would never
+            # be found.
+            if item.ground_truth is None or item.query in seen:
+                counts["without_answer" if item.ground_truth is None else "repeated"] += 1
+            else:
+                seen.add(item.query)
+                counts["written"] += 1
+                row = item.model_dump(mode="json", exclude=set() if with_chunks else {"chunks"})
+                given = {key: value for key, value in row.items() if value is not None}
+                file.write(f"{json.dumps(given)}\n")
             if limit is not None and counts.total() >= limit:
                 break
         # Within the block, so that nothing is put into place.
@@ -77,28 +86,6 @@ def _write(
                 f"its format, one of {', '.join(FORMATS)}, and a file of it"
             )
     return counts
-
-
-def _kind(item: DatasetItem, seen: set[str]) -> str:
-    """Whether an item is written, or why it is not."""
-    if item.ground_truth is None:
-        return "without_answer"
-    # The first ground truth of a query wins in a look-up, so a second one would never be found.
-    if item.query in seen:
-        return "repeated"
-    seen.add(item.query)
-    return "written"
-
-
-def _line(item: DatasetItem, *, with_chunks: bool) -> str:
-    left_out = set[str]() if with_chunks else {"chunks"}
-    row = item.model_dump(mode="json", exclude=left_out)
-    return json.dumps({key: value for key, value in row.items() if value is not None})
-
-
-def _as_json(counts: Counter[str], bad: list[BadLine]) -> str:
-    lines = [{"line": each.line, "reason": each.reason} for each in bad]
-    return json.dumps({**counts, "unreadable": len(bad), "lines": lines})
 
 
 def _as_text(counts: Counter[str], bad: list[BadLine], output: Path) -> str:

@@ -3,44 +3,73 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Generator, Iterable
-from contextlib import contextmanager
+import tempfile
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from importlib.metadata import entry_points
+from itertools import combinations
 from pathlib import Path
 from typing import Annotated, Final, Protocol, cast
 
 import typer
 
-from claimspan.cli.evaluate_account import (
-    account_as_json,
-    account_lines,
-    summary_as_json,
-    summary_lines,
+from claimspan.cli.evaluate_run import Done, EvaluationRun, OnWorkers
+from claimspan.cli.options import (
+    AsJson,
+    ColumnMap,
+    Criteria,
+    JudgeName,
+    JudgeOptions,
+    Metrics,
+    Progress,
+    ThresholdOptions,
+    judge_from,
+    selection_from,
 )
-from claimspan.cli.evaluate_run import Done, EvaluationRun, OnWorkers, Output
-from claimspan.cli.evaluate_views import Views
-from claimspan.cli.judge_options import JudgeName, JudgeOptions, judge_from
-from claimspan.cli.metric_options import Criteria, Metrics, ThresholdOptions, selection_from
 from claimspan.comparison.compare import compare_files
 from claimspan.comparison.comparison import Comparison
 from claimspan.comparison.comparison_tables import as_text
 from claimspan.comparison.systems import read_system
 from claimspan.errors import ConfigError, MissingExtraError
 from claimspan.evaluation.evaluate import CONCURRENCY, judge_for
+from claimspan.evaluation.judgement import GOOD, LOW, UNKNOWN
+from claimspan.files.arrow import ParquetFormat
 from claimspan.files.names import Columns
-from claimspan.files.private import is_same_file
-from claimspan.files.record_files import RecordFile
+from claimspan.files.private import is_same_file, replaced_private, replaced_private_bytes
+from claimspan.files.record_files import Account, RecordFile, Skips
+from claimspan.metrics.catalogue import CATALOGUE, in_order
 from claimspan.records import RagRecord
+from claimspan.report import render_report
+from claimspan.report.evaluated import entry_of_evaluation
+from claimspan.results.rag_results import RagResultsFile
+from claimspan.results.result_file import ResultFile
+from claimspan.results.rows import Summary, write_parquet, write_table
 from claimspan.text.visible import visible
 
-__all__ = ["ColumnMap", "Done", "Workers", "evaluate_command"]
+__all__ = ["Done", "Workers", "evaluate_command"]
 
 WORKERS: Final = "claimspan.celery"
 """Entry-point group of what evaluates records on workers: core imports no Celery."""
 
 SOME_FAILED: Final = 1
-"""Exit code where some records have no evaluation, or rows were skipped; the output says why."""
+"""Exit code if some records have no evaluation, or rows were skipped; the output says why."""
+
+_SHOWN: Final = 8
+"""Lines that are shown for one reason on a terminal; `--json` and `--skipped` have more."""
+
+_REASONS: Final = 5
+"""Reasons of failures that are shown."""
+
+_LOSSES: Final = {
+    "id": "results of two systems are paired by their queries",
+    "metadata": "results cannot be sliced by it",
+}
+"""What records without an optional field are not good for."""
+
+_NO_LOSS: Final = "nothing that was asked for needs it"
 
 
 class ResultFormat(StrEnum):
@@ -80,140 +109,133 @@ class Workers(Protocol):
         ...
 
 
-_File = Annotated[
-    Path,
-    typer.Argument(
-        help="Records: JSON lines, CSV, Parquet, Arrow, a JSON list, RAGChecker's JSON."
-    ),
-]
-ColumnMap = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--map",
-        metavar="FIELD=COLUMN",
-        help="The column of a field, if its name is none of those in use: question=prompt. "
-        "May be given repeatedly; context= evaluates without a context.",
-    ),
-]
-_Output = Annotated[
-    Path | None,
-    typer.Option(
-        "--output",
-        "-o",
-        help="File of results: one JSON line a record, or RAGChecker's JSON where it ends in "
-        ".json. A run goes on with it.",
-    ),
-]
-_Format = Annotated[
-    ResultFormat | None,
-    typer.Option("--format", help="What -o holds, whatever its name ends in."),
-]
-_Undefined = Annotated[
-    UndefinedRule,
-    typer.Option(help="A metric without a value is left out, or 0 as in ragchecker 0.1.9."),
-]
-_Strict = Annotated[bool, typer.Option("--strict", help="Stop at the first row that is no record.")]
-_Skipped = Annotated[
-    Path | None,
-    typer.Option(help="File for the rows that are no records, JSON lines with the reason."),
-]
-_Concurrency = Annotated[int, typer.Option(help="Records under evaluation at once.", min=1)]
-_Celery = Annotated[
-    bool, typer.Option("--celery", help="Evaluate on the workers of `claimspan worker`.")
-]
-_Broker = Annotated[
-    str | None,
-    typer.Option(envvar="CLAIMSPAN_BROKER_URL", help="With --celery: URL of the broker, a Redis."),
-]
-_Queue = Annotated[str, typer.Option(help="With --celery: the queue.")]
-_Patience = Annotated[
-    float, typer.Option(help="With --celery: seconds without any result to wait.", min=1)
-]
-_Progress = Annotated[
-    bool | None,
-    typer.Option(
-        "--progress/--no-progress", help="Show a progress bar; by default only on a terminal."
-    ),
-]
-_Compare = Annotated[
-    Path | None,
-    typer.Option(
-        "--compare", help="With -o: results to compare the new ones with, as claimspan compare."
-    ),
-]
-_Csv = Annotated[
-    Path | None, typer.Option("--csv", help="Table to write: one row a record, with its scores.")
-]
-_Parquet = Annotated[
-    Path | None,
-    typer.Option("--parquet", help="The same table as a Parquet file; needs claimspan[pandas]."),
-]
-_Report = Annotated[
-    Path | None, typer.Option("--report", help="HTML page to write, as claimspan report.")
-]
-_Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
-
-
 def evaluate_command(
-    file: _File,
+    file: Annotated[
+        Path,
+        typer.Argument(
+            help="Records: JSON lines, CSV, Parquet, Arrow, a JSON list, RAGChecker's JSON."
+        ),
+    ],
     judge: JudgeName = None,
     judge_options: JudgeOptions = None,
     metrics: Metrics = None,
     criteria: Criteria = None,
     thresholds: ThresholdOptions = None,
     columns: ColumnMap = None,
-    output: _Output = None,
-    result_format: _Format = None,
-    undefined: _Undefined = UndefinedRule.OMIT,
-    strict: _Strict = False,
-    skipped: _Skipped = None,
-    concurrency: _Concurrency = CONCURRENCY,
-    celery: _Celery = False,
-    broker: _Broker = None,
-    queue: _Queue = "claimspan",
-    patience: _Patience = 600.0,
-    compare: _Compare = None,
-    csv: _Csv = None,
-    parquet: _Parquet = None,
-    report: _Report = None,
-    progress: _Progress = None,
-    as_json: _Json = False,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            help="File of results: one JSON line a record, or RAGChecker's JSON where it ends in "
+            ".json. A run goes on with it.",
+        ),
+    ] = None,
+    result_format: Annotated[
+        ResultFormat | None,
+        typer.Option("--format", help="What -o holds, whatever its name ends in."),
+    ] = None,
+    undefined: Annotated[
+        UndefinedRule,
+        typer.Option(help="A metric without a value is left out, or 0 as in ragchecker 0.1.9."),
+    ] = UndefinedRule.OMIT,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Stop at the first row that is no record.")
+    ] = False,
+    skipped: Annotated[
+        Path | None,
+        typer.Option(help="File for the rows that are no records, JSON lines with the reason."),
+    ] = None,
+    concurrency: Annotated[
+        int, typer.Option(help="Records under evaluation at once.", min=1)
+    ] = CONCURRENCY,
+    celery: Annotated[
+        bool, typer.Option("--celery", help="Evaluate on the workers of `claimspan worker`.")
+    ] = False,
+    broker: Annotated[
+        str | None,
+        typer.Option(
+            envvar="CLAIMSPAN_BROKER_URL", help="With --celery: URL of the broker, a Redis."
+        ),
+    ] = None,
+    queue: Annotated[str, typer.Option(help="With --celery: the queue.")] = "claimspan",
+    patience: Annotated[
+        float, typer.Option(help="With --celery: seconds without any result to wait.", min=1)
+    ] = 600.0,
+    compare: Annotated[
+        Path | None,
+        typer.Option(
+            "--compare",
+            help="With -o: results to compare the new ones with, as claimspan compare.",
+        ),
+    ] = None,
+    csv: Annotated[
+        Path | None,
+        typer.Option("--csv", help="Table to write: one row a record, with its scores."),
+    ] = None,
+    parquet: Annotated[
+        Path | None,
+        typer.Option(
+            "--parquet", help="The same table as a Parquet file; needs claimspan[pandas]."
+        ),
+    ] = None,
+    report: Annotated[
+        Path | None, typer.Option("--report", help="HTML page to write, as claimspan report.")
+    ] = None,
+    progress: Progress = None,
+    as_json: AsJson = False,
 ) -> None:
     """Evaluate a file of records, here or on Celery workers.
 
     Rows that are no records are skipped and counted. Exits with 1 where a row was skipped, or a
     record could not be evaluated, and with 2 where there is nothing to evaluate.
     """
+    chooses = metrics is not None or bool(criteria or thresholds)
     if celery and (judge is not None or judge_options):
         given = "--judge" if judge is not None else "--judge-option"
         raise ConfigError(f"{given} and --celery do not go together: the workers have their judge")
-    if celery and (metrics is not None or criteria or thresholds):
+    if celery and chooses:
         raise ConfigError(
             "--metrics, --criterion and --threshold do not go together with --celery: the workers "
             "have theirs"
         )
     before_and_after = _files_to_compare(compare, output)
-    _keep_from_skipped(skipped, file, output, compare)
-    views = Views(csv, parquet, report)
+    # Before anything is read: the file of skipped rows is in place when the input is read again.
+    if skipped is not None:
+        _refuse_files_of_the_run("--skipped", skipped, [file, output, compare])
+    views = _Views(csv, parquet, report)
     views.refuse([file, output, skipped, compare])
     with views.results(output) as results, views.opened() as write_views:
         records = RecordFile(file, Columns.of_options(columns or []))
-        to = _output(results, result_format, records)
+        # RAGChecker's own tools have JSON files in and out, so the ending says which tools are
+        # meant.
+        is_json = results is not None and results.suffix.lower() == ".json"
+        by_name = ResultFormat.RAGCHECKER if is_json else ResultFormat.JSONL
+        is_rag = (result_format or by_name) is ResultFormat.RAGCHECKER
+        to: ResultFile | None = None
+        if results is not None:
+            to = RagResultsFile(results, records) if is_rag else ResultFile(results)
         # RAGChecker's results have a place for eleven metrics.
-        selection = selection_from(
-            metrics, thresholds, criteria, default="default" if to.rag is None else "all"
-        )
-        if to.lines is not None and (metrics is not None or criteria or thresholds):
-            to.lines.check_choice(selection)
+        default = "all" if isinstance(to, RagResultsFile) else "default"
+        selection = selection_from(metrics, thresholds, criteria, default=default)
+        if to is not None and chooses:
+            to.check_choice(selection)
         run = EvaluationRun(records, to, undefined.value, selection)
-        _check(run, results, strict=strict, skipped=skipped)
+        run.check(strict=strict, skipped=skipped)
+        if run.account.skipped and results is not None and is_same_file(results, file):
+            raise ConfigError(
+                f"{str(results)!r} is the input, which has rows that cannot be used and would be "
+                "lost: give another path with -o"
+            )
         views.results_of(run)
-        # Not where every claim and label is recorded: a judge may need a key.
-        # The judge is made after the file was checked: a model may take a minute to load, and a
-        # mistake in the file is to be said at once.
-        to_judge = run.left_to_judge and not celery
-        chosen = judge_for(selection, judge_from(judge, judge_options)) if to_judge else None
-        on_workers = _on_workers(broker, queue, patience) if celery and run.left_to_judge else None
+        # Not if every claim and label is recorded: a judge may need a key. The judge is made after
+        # the file was checked: a model may take a minute to load, and a mistake in the file is to
+        # be said at once.
+        chosen = on_workers = None
+        if run.left_to_judge and celery:
+            on_workers = _on_workers(broker, queue, patience)
+        elif run.left_to_judge:
+            chosen = judge_for(selection, judge_from(judge, judge_options))
         with _told_where_it_stops(run, output):
             run.evaluate(chosen, concurrency=concurrency, on_workers=on_workers, progress=progress)
         write_views(run, progress)
@@ -221,6 +243,36 @@ def evaluate_command(
     typer.echo(_as_json(run, found, views) if as_json else visible(_as_table(run, found, views)))
     if run.summary.failed or run.account.skipped:
         raise typer.Exit(SOME_FAILED)
+
+
+def _files_to_compare(before: Path | None, output: Path | None) -> list[Path]:
+    """The files of ``--compare``; before anything is paid for, and none if it is not given."""
+    if before is None:
+        return []
+    if output is None:
+        raise ConfigError("--compare needs a file of the new results: give one with -o")
+    if is_same_file(before, output):
+        raise ConfigError("--compare and -o are one file: copy the last results before a new run")
+    # Now, though it is read again at the end: a wrong file must be said before the judge has cost
+    # something.
+    read_system(before)
+    return [before, output]
+
+
+def _refuse_files_of_the_run(option: str, path: Path, others: Iterable[Path | None]) -> None:
+    if any(is_same_file(path, each) for each in others if each is not None):
+        raise ConfigError(
+            f"{str(path)!r} is another file of this run, which {option} would replace: give "
+            f"another path with {option}"
+        )
+
+
+def _on_workers(broker: str | None, queue: str, patience: float) -> OnWorkers:
+    found = entry_points(group=WORKERS, name="evaluate")
+    if not found:
+        raise MissingExtraError("celery", "celery")
+    workers = cast("Workers", next(iter(found)).load())
+    return partial(workers, broker=broker, queue=queue, patience_seconds=patience)
 
 
 @contextmanager
@@ -235,83 +287,195 @@ def _told_where_it_stops(run: EvaluationRun, output: Path | None) -> Generator[N
         raise
 
 
-def _keep_from_skipped(skipped: Path | None, *others: Path | None) -> None:
-    """Refuse to write the skipped rows over a file that the run reads or writes.
+@dataclass(frozen=True, slots=True)
+class _Views:
+    """What the run leaves to be looked at, by ``--csv``, ``--parquet`` and ``--report``."""
 
-    Raises:
-        ConfigError: ``--skipped`` is one of the others.
-    """
-    # Before anything is read: the file of skipped rows is in place when the input is read again.
-    if skipped is None or not any(is_same_file(skipped, each) for each in others if each):
-        return
-    raise ConfigError(
-        f"{str(skipped)!r} is another file of this run, which --skipped would replace: give "
-        "another path with --skipped"
-    )
+    table: Path | None
+    parquet: Path | None
+    page: Path | None
+
+    @property
+    def paths(self) -> dict[str, Path]:
+        """Option to path, of those that are wanted."""
+        given = {"--csv": self.table, "--parquet": self.parquet, "--report": self.page}
+        return {option: path for option, path in given.items() if path is not None}
+
+    def refuse(self, others: Sequence[Path | None]) -> None:
+        """Refuse to write over a file that the run reads or writes, or one view over another."""
+        for option, path in self.paths.items():
+            _refuse_files_of_the_run(option, path, others)
+        for (option, path), (other, its_path) in combinations(self.paths.items(), 2):
+            if is_same_file(path, its_path):
+                raise ConfigError(f"{option} and {other} are one file: give each a path of its own")
+
+    @contextmanager
+    def results(self, output: Path | None) -> Generator[Path | None]:
+        """Where the run writes the results that the views are made of, which may be no -o."""
+        if output is not None or not self.paths:
+            yield output
+            return
+        with tempfile.TemporaryDirectory(prefix="claimspan-") as folder:  # only its owner reads it
+            yield Path(folder) / "results.jsonl"
+
+    def results_of(self, run: EvaluationRun) -> ResultFile | None:
+        """The results that the views are made of; None if no view is wanted."""
+        if not self.paths:
+            return None
+        if run.output is None or isinstance(run.output, RagResultsFile):
+            given = " and ".join(self.paths)
+            raise ConfigError(
+                f"{given} cannot be made beside RAGChecker's results: give -o a name that ends in "
+                ".jsonl, or leave it out"
+            )
+        return run.output
+
+    @contextmanager
+    def opened(self) -> Generator[Callable[[EvaluationRun, bool | None], None]]:
+        """Open the files before anything is paid for, and put them into place at the end.
+
+        Yields:
+            Writes the views of a run that has ended, and shows its progress as in
+            ``evaluate_many``.
+        """
+        with ExitStack() as stack:
+            table = parquet = html = None
+            if self.table is not None:
+                table = stack.enter_context(replaced_private(self.table, what="the table"))
+            if self.parquet is not None:
+                form = ParquetFormat()
+                opened = replaced_private_bytes(self.parquet, what="the table")
+                parquet = partial(write_parquet, form, stack.enter_context(opened))
+            if self.page is not None:
+                html = stack.enter_context(replaced_private(self.page, what="the report"))
+
+            def write(run: EvaluationRun, progress: bool | None) -> None:
+                if (found := self.results_of(run)) is None:
+                    return
+                if table is not None:
+                    write_table(table, found.rows(), run.summary.metrics)
+                if parquet is not None:
+                    parquet(found.rows(), run.summary.metrics)
+                if html is not None and self.page is not None:
+                    entries = [
+                        entry_of_evaluation(row.record, row.evaluation) for row in found.rows()
+                    ]
+                    html.write(render_report(entries, title=self.page.stem, progress=progress))
+
+            yield write
 
 
-def _output(path: Path | None, result_format: ResultFormat | None, records: RecordFile) -> Output:
-    if result_format is None:
-        is_json = path is not None and path.suffix.lower() == ".json"
-        # RAGChecker's own tools have JSON files in and out, so the ending says which tools are
-        # meant.
-        result_format = ResultFormat.RAGCHECKER if is_json else ResultFormat.JSONL
-    return Output(path, records, as_rag_results=result_format is ResultFormat.RAGCHECKER)
-
-
-def _check(run: EvaluationRun, output: Path | None, *, strict: bool, skipped: Path | None) -> None:
-    """Read the file once, and find out what is left to do."""
-    run.check(strict=strict, skipped=skipped)
-    file = run.file.path
-    if run.account.skipped and output is not None and is_same_file(output, file):
-        raise ConfigError(
-            f"{str(output)!r} is the input, which has rows that cannot be used and would be lost: "
-            "give another path with -o"
-        )
-
-
-def _on_workers(broker: str | None, queue: str, patience: float) -> OnWorkers:
-    found = entry_points(group=WORKERS, name="evaluate")
-    if not found:
-        raise MissingExtraError("celery", "celery")
-    workers = cast("Workers", next(iter(found)).load())
-
-    def evaluate(records: Iterable[tuple[int, RagRecord]], done: Done) -> None:
-        workers(records, done, broker=broker, queue=queue, patience_seconds=patience)
-
-    return evaluate
-
-
-def _files_to_compare(before: Path | None, output: Path | None) -> list[Path]:
-    """The files of ``--compare``; before anything is paid for, and none where it is not given."""
-    if before is None:
-        return []
-    if output is None:
-        raise ConfigError("--compare needs a file of the new results: give one with -o")
-    if is_same_file(before, output):
-        raise ConfigError("--compare and -o are one file: copy the last results before a new run")
-    # Now, though it is read again at the end: a wrong file must be said before the judge has cost
-    # something.
-    read_system(before)
-    return [before, output]
-
-
-def _as_json(run: EvaluationRun, found: Comparison | None, views: Views) -> str:
-    file = account_as_json(run.account, run.file.unit, run.selection.names)
-    compared = {} if found is None else {"comparison": found.model_dump(mode="json")}
+def _as_json(run: EvaluationRun, found: Comparison | None, views: _Views) -> str:
+    """The counts, means and cost of the run, metrics in the order of all scores, and its files."""
+    summary, account, unit = run.summary, run.account, run.file.unit
+    means = {
+        name: {"mean": summary.means[name].mean, "n": summary.means[name].n}
+        for name in in_order(summary.means)
+    }
+    skipped = {
+        reason: {"count": each.count, f"first_{unit}s": each.places}
+        for reason, each in account.skips.items()
+    }
+    file = {
+        "lines": account.lines,
+        "blank": account.blank,
+        "header": account.header,
+        "rows": account.rows,
+        "skipped": account.skipped,
+        "skipped_by_reason": skipped,
+        "missing": account.missing,
+        "not_read": list(account.unread),
+        "not_computed": {
+            name: _not_computed(name, run.selection.names)
+            for name in ("chunks", "ground_truth")
+            if name in account.missing
+        },
+    }
+    told: dict[str, object] = {
+        "records": summary.records,
+        "failed": summary.errors,
+        "n_failed": summary.failed,
+        "labels": summary.labels,
+        "low": dict(summary.low.most_common()),
+        "metrics": means,
+        "judges": summary.judges,
+        "cost_usd": summary.cost_usd,
+        "file": file,
+    }
+    if found is not None:
+        told["comparison"] = found.model_dump(mode="json")
     written = {option.removeprefix("--"): str(path) for option, path in views.paths.items()}
-    return json.dumps({**summary_as_json(run.summary), "file": file, **compared, **written})
+    return json.dumps({**told, **written})
 
 
-def _as_table(run: EvaluationRun, found: Comparison | None, views: Views) -> str:
-    lines = summary_lines(run.summary, run.account.records)
-    compared = [] if found is None else ["", as_text(found)]
-    written = [f"written: {path}" for path in views.paths.values()]
+def _as_table(run: EvaluationRun, found: Comparison | None, views: _Views) -> str:
     return "\n".join(
         [
-            *lines,
-            *account_lines(run.account, run.file.unit, run.selection.names),
-            *written,
-            *compared,
+            *_summary_lines(run.summary, run.account.records),
+            *_account_lines(run.account, run.file.unit, run.selection.names),
+            *(f"written: {path}" for path in views.paths.values()),
+            *([] if found is None else ["", as_text(found)]),
         ]
     )
+
+
+def _summary_lines(summary: Summary, n_records: int) -> Iterator[str]:
+    """How many records were evaluated, what they are and why, the means, and the cost."""
+    found = [f"{n} {label}" for label in (LOW, GOOD, UNKNOWN) if (n := summary.labels[label])]
+    evaluated = f"{summary.evaluated} of {n_records} records evaluated"
+    yield f"{evaluated}: {', '.join(found)}" if found else evaluated
+    if summary.low:
+        most = summary.low.most_common(_REASONS)
+        yield f"  low above all in {', '.join(f'{name} ({n})' for name, n in most)}"
+    width = max(map(len, summary.means), default=0)
+    for name in in_order(summary.means):
+        each = summary.means[name]
+        yield f"  {name:<{width}}  {each.mean:.3f}  over {each.n}"
+    for name, reasons in summary.undefined.items():
+        # Why ours have no value follows from the records; of the user's own nothing else tells.
+        if name not in CATALOGUE:
+            why, n = reasons.most_common(1)[0]
+            yield f"  no {name} in {reasons.total()} of them: {why} ({n})"
+    if summary.cost_usd:  # of a judge that has a price
+        yield f"  cost ${summary.cost_usd:.4f}"
+    if len(summary.judges) > 1:
+        told = ", ".join(f"{judge} ({n})" for judge, n in summary.judges.items())
+        yield f"  judged by {told}: judges differ, so give another path with -o for means of one"
+    by_count = sorted(summary.reasons.items(), key=lambda each: (-each[1], each[0]))
+    for reason, n in by_count[:_REASONS]:
+        yield f"failed: {reason}" + (f" ({n} records)" if n > 1 else "")
+
+
+def _account_lines(account: Account, unit: str, metrics: Collection[str]) -> Iterator[str]:
+    """What was skipped and why, what records lack, and what was not read."""
+    if account.skips:
+        parts = [
+            f"{account.lines} lines in the file",
+            *[f"{account.blank} of them blank"] * bool(account.blank),
+            *[f"{account.header} the header"] * bool(account.header),
+        ]
+        others = f" ({', '.join(parts)})" if account.lines else ""
+        yield f"skipped {account.skipped} of {account.rows} rows{others}"
+    for reason, skips in account.skips.items():
+        yield f"  {reason}: {skips.count} ({_places(skips, unit)})"
+    for name, n in account.missing.items():
+        lost = ", ".join(_not_computed(name, metrics))
+        loss = f"{lost} cannot be computed for them" if lost else _NO_LOSS
+        yield f"no {name} in {n} of {account.records} records: {_LOSSES.get(name, loss)}"
+    if account.unread:
+        told = ", ".join(account.unread)
+        yield f"columns that were not read (--map FIELD=COLUMN reads one): {told}"
+
+
+def _places(skips: Skips, unit: str) -> str:
+    shown = ", ".join(map(str, skips.places[:_SHOWN]))
+    more = skips.count - min(len(skips.places), _SHOWN)
+    return f"{unit}{'s' if skips.count > 1 else ''} {shown}" + (f", {more} more" if more else "")
+
+
+def _not_computed(name: str, metrics: Iterable[str]) -> list[str]:
+    """The chosen metrics that a record without chunks, or without a ground truth, does not have."""
+    wanted = "chunks" if name == "chunks" else "ground_truth"
+    return [
+        metric for metric in metrics if any(wanted in matrix for matrix in CATALOGUE[metric].needs)
+    ]

@@ -9,7 +9,8 @@ from typing import Annotated, Final
 
 import typer
 
-from claimspan.comparison.gate import MAX_FAILED, Gate, GateResult, check_gate
+from claimspan.cli.options import AsJson
+from claimspan.comparison.gate import MAX_FAILED, Gate, check_gate
 from claimspan.comparison.gate_tables import gate_as_markdown, gate_as_text, gate_line
 from claimspan.comparison.systems import read_system
 from claimspan.errors import ConfigError, FileError
@@ -18,77 +19,67 @@ from claimspan.files.private import refuse_input, write_private
 from claimspan.text.percentages import from_percent
 from claimspan.text.visible import visible
 
-__all__ = ["GATE_FAILED", "gate_command", "thresholds"]
+__all__ = ["GATE_FAILED", "gate_command"]
 
 GATE_FAILED: Final = 1
-"""Exit code where a rule does not hold; bad input exits with 2."""
+"""Exit code if a rule does not hold; bad input exits with 2."""
 
 STEP_SUMMARY: Final = "GITHUB_STEP_SUMMARY"
 """Names the file whose content GitHub Actions shows on the page of a run."""
 
 
-_File = Annotated[Path, typer.Argument(help="Results of claimspan evaluate -o.")]
-_Minima = Annotated[
-    list[str] | None,
-    typer.Option("--min", help="METRIC=VALUE: the lowest mean that passes; repeatable."),
-]
-_Maxima = Annotated[
-    list[str] | None,
-    typer.Option("--max", help="METRIC=VALUE: the highest mean that passes; repeatable."),
-]
-_Baseline = Annotated[
-    Path | None, typer.Option(help="Results to compare with: no metric may get worse.")
-]
-_Metrics = Annotated[
-    str | None,
-    typer.Option(
-        help="What may not get worse than the baseline's: metrics with commas between them; "
-        "default, paper or all."
-    ),
-]
-_Primary = Annotated[
-    str | None,
-    typer.Option(help="The metric that matters most: tested as if it were the only one."),
-]
-_Confident = Annotated[
-    bool, typer.Option("--confident", help="The whole 95 % interval has to hold a threshold.")
-]
-_Tolerance = Annotated[
-    float,
-    typer.Option(help="By how much a metric may get worse than the baseline's.", min=0, max=1),
-]
-_MinRecords = Annotated[
-    int, typer.Option(help="Records that must be evaluated, and have each metric.", min=1)
-]
-_MaxFailed = Annotated[
-    float,
-    typer.Option(
-        help="Share of records that may have failed, and of the baseline's that may be missing.",
-        min=0,
-        max=1,
-    ),
-]
-_Markdown = Annotated[Path | None, typer.Option(help="Write the table to this file, as Markdown.")]
-_GithubSummary = Annotated[
-    bool, typer.Option("--github-summary", help="Add the table to the summary of a GitHub step.")
-]
-_Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
-
-
 def gate_command(
-    file: _File,
-    minima: _Minima = None,
-    maxima: _Maxima = None,
-    baseline: _Baseline = None,
-    metrics: _Metrics = None,
-    primary: _Primary = None,
-    confident: _Confident = False,
-    tolerance: _Tolerance = 0.0,
-    min_records: _MinRecords = 1,
-    max_failed: _MaxFailed = MAX_FAILED,
-    markdown: _Markdown = None,
-    github_summary: _GithubSummary = False,
-    as_json: _Json = False,
+    file: Annotated[Path, typer.Argument(help="Results of claimspan evaluate -o.")],
+    minima: Annotated[
+        list[str] | None,
+        typer.Option("--min", help="METRIC=VALUE: the lowest mean that passes; repeatable."),
+    ] = None,
+    maxima: Annotated[
+        list[str] | None,
+        typer.Option("--max", help="METRIC=VALUE: the highest mean that passes; repeatable."),
+    ] = None,
+    baseline: Annotated[
+        Path | None, typer.Option(help="Results to compare with: no metric may get worse.")
+    ] = None,
+    metrics: Annotated[
+        str | None,
+        typer.Option(
+            help="What may not get worse than the baseline's: metrics with commas between them; "
+            "default, paper or all."
+        ),
+    ] = None,
+    primary: Annotated[
+        str | None,
+        typer.Option(help="The metric that matters most: tested as if it were the only one."),
+    ] = None,
+    confident: Annotated[
+        bool,
+        typer.Option("--confident", help="The whole 95 % interval has to hold a threshold."),
+    ] = False,
+    tolerance: Annotated[
+        float,
+        typer.Option(help="By how much a metric may get worse than the baseline's.", min=0, max=1),
+    ] = 0.0,
+    min_records: Annotated[
+        int, typer.Option(help="Records that must be evaluated, and have each metric.", min=1)
+    ] = 1,
+    max_failed: Annotated[
+        float,
+        typer.Option(
+            help="Share of records that may have failed, and of the baseline's that may be "
+            "missing.",
+            min=0,
+            max=1,
+        ),
+    ] = MAX_FAILED,
+    markdown: Annotated[
+        Path | None, typer.Option(help="Write the table to this file, as Markdown.")
+    ] = None,
+    github_summary: Annotated[
+        bool,
+        typer.Option("--github-summary", help="Add the table to the summary of a GitHub step."),
+    ] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Fail where scores are too low, or worse than before.
 
@@ -98,8 +89,8 @@ def gate_command(
     gate = Gate(
         metrics=None if metrics is None else names_given(metrics),
         primary=primary,
-        min=thresholds(minima or (), "--min"),
-        max=thresholds(maxima or (), "--max"),
+        min=_thresholds(minima or (), "--min"),
+        max=_thresholds(maxima or (), "--max"),
         confident=confident,
         tolerance=tolerance,
         min_records=min_records,
@@ -114,29 +105,15 @@ def gate_command(
         write_private(markdown, page, what="the outcome of the gate")
     if github_summary:
         _add_to_summary(page)
-    _print(result, as_json=as_json)
+    typer.echo(result.model_dump_json() if as_json else visible(gate_as_text(result)))
+    if as_json:
+        typer.echo(visible(gate_line(result)), err=True)  # beside the JSON, for readers of the log
     if not result.passed:
         raise typer.Exit(GATE_FAILED)
 
 
-def _print(result: GateResult, *, as_json: bool) -> None:
-    if not as_json:
-        typer.echo(visible(gate_as_text(result)))
-        return
-    typer.echo(result.model_dump_json())
-    typer.echo(visible(gate_line(result)), err=True)  # beside the JSON, for whoever reads the log
-
-
-def thresholds(given: Sequence[str], option: str) -> Mapping[str, float]:
-    """Parse thresholds of the form ``METRIC=VALUE``.
-
-    Args:
-        given: What the user wrote.
-        option: The option, for the message.
-
-    Raises:
-        ConfigError: One has another form, or a metric has two.
-    """
+def _thresholds(given: Sequence[str], option: str) -> Mapping[str, float]:
+    """The limits of metrics that an option gives, each once and as ``METRIC=VALUE``."""
     found: dict[str, float] = {}
     for each in given:
         metric, _, value = each.partition("=")

@@ -5,39 +5,46 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Final, NamedTuple
 
 import typer
 from pydantic import JsonValue
 
-from claimspan.cli.evaluate_command import ColumnMap
-from claimspan.cli.judge_options import (
+from claimspan.cli.options import (
     JUDGE_HELP,
+    AsJson,
+    ColumnMap,
+    Criteria,
     JudgeNames,
     JudgeOptions,
+    Metrics,
+    Progress,
     judge_from,
     judges_from,
+    selection_from,
 )
-from claimspan.cli.judge_tables import (
-    MeasuredJudge,
-    agreement_table,
-    calibration_table,
-    comparison_table,
-    estimate_table,
-)
-from claimspan.cli.metric_options import Criteria, Metrics, selection_from
 from claimspan.errors import ClaimspanError, ConfigError, JudgeError
-from claimspan.evaluation.estimate import CLAIMS_PER_SENTENCE, aestimate
+from claimspan.evaluation.estimate import (
+    CLAIMS_PER_SENTENCE,
+    REASONING_TOKENS_PER_CALL,
+    Estimate,
+    aestimate,
+)
 from claimspan.files.names import Columns
-from claimspan.files.no_records import no_records
 from claimspan.files.record_files import RecordFile, read_usable_records
-from claimspan.judges import JUDGE_VARIABLE, Judge, default_judge
+from claimspan.judges import JUDGE_VARIABLE, default_judge
 from claimspan.judges.choice import parse_options
 from claimspan.meta_evaluation.agreement import Agreement, measure_agreement
-from claimspan.meta_evaluation.calibration import MAX_LOSS, calibrate, split_tune_test
-from claimspan.meta_evaluation.labelled import LabelledClaim, judge_labelled, read_labelled
+from claimspan.meta_evaluation.calibration import (
+    MAX_LOSS,
+    Calibration,
+    calibrate,
+    split_tune_test,
+)
+from claimspan.meta_evaluation.labelled import judge_labelled, read_labelled
+from claimspan.text.percentages import in_percent
 from claimspan.text.visible import visible
 
 __all__ = ["calibrate_cascade", "estimate_command", "judge_agreement"]
@@ -45,58 +52,52 @@ __all__ = ["calibrate_cascade", "estimate_command", "judge_agreement"]
 ESTIMATED_MODEL: Final = "gpt-4o-mini"
 """Whose cost is estimated if neither an option nor the environment names a judge."""
 
-_Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
-_Progress = Annotated[
-    bool | None,
-    typer.Option(
-        "--progress/--no-progress", help="Show a progress bar; by default only on a terminal."
-    ),
-]
-_Labelled = Annotated[list[Path], typer.Argument(help="Files of labelled claims, JSON lines.")]
-_Limit = Annotated[int | None, typer.Option(help="Use only the first N claims of a file.", min=1)]
-_Records = Annotated[
-    Path, typer.Argument(help="Records: JSON lines, CSV, a JSON list, or RAGChecker's JSON.")
-]
-_EstimatedJudge = Annotated[
-    str | None,
-    typer.Option(
-        "--judge",
-        metavar="JUDGE",
-        help=f"{JUDGE_HELP}; by default that of CLAIMSPAN_JUDGE, else openai:{ESTIMATED_MODEL}.",
-    ),
-]
-_Model = Annotated[
-    str | None, typer.Option(help="Short for --judge openai:MODEL, also of models elsewhere.")
-]
-_ChunksPerCall = Annotated[
-    int | None,
-    typer.Option(help="Texts that one call checks claims against; 0: as many as fit.", min=0),
-]
-_Reasoned = Annotated[bool, typer.Option(help="Extract claims with chain-of-thought reasoning.")]
-_ClaimsPerSentence = Annotated[
-    float, typer.Option(help="Claims that the model is expected to extract per sentence.")
-]
-_InputPrice = Annotated[float | None, typer.Option(help="US dollars per million prompt tokens.")]
-_OutputPrice = Annotated[
-    float | None, typer.Option(help="US dollars per million completion tokens.")
-]
+_CONFUSION_WIDTH: Final = 8
+_FIGURE_WIDTH: Final = 24
+"""Wide enough for a figure with its interval, `0.812 [0.790, 0.834]`."""
+
+_FIGURES: Final = ("accuracy", "balanced_accuracy", "auroc", "kappa")
 
 
 def estimate_command(
-    file: _Records,
-    judge: _EstimatedJudge = None,
+    file: Annotated[
+        Path, typer.Argument(help="Records: JSON lines, CSV, a JSON list, or RAGChecker's JSON.")
+    ],
+    judge: Annotated[
+        str | None,
+        typer.Option(
+            "--judge",
+            metavar="JUDGE",
+            help=f"{JUDGE_HELP}; by default that of CLAIMSPAN_JUDGE, else "
+            f"openai:{ESTIMATED_MODEL}.",
+        ),
+    ] = None,
     judge_options: JudgeOptions = None,
-    model: _Model = None,
+    model: Annotated[
+        str | None,
+        typer.Option(help="Short for --judge openai:MODEL, also of models elsewhere."),
+    ] = None,
     metrics: Metrics = None,
     criteria: Criteria = None,
     columns: ColumnMap = None,
-    chunks_per_call: _ChunksPerCall = None,
-    reasoned: _Reasoned = False,
-    claims_per_sentence: _ClaimsPerSentence = CLAIMS_PER_SENTENCE,
-    input_price: _InputPrice = None,
-    output_price: _OutputPrice = None,
-    progress: _Progress = None,
-    as_json: _Json = False,
+    chunks_per_call: Annotated[
+        int | None,
+        typer.Option(help="Texts that one call checks claims against; 0: as many as fit.", min=0),
+    ] = None,
+    reasoned: Annotated[
+        bool, typer.Option(help="Extract claims with chain-of-thought reasoning.")
+    ] = False,
+    claims_per_sentence: Annotated[
+        float, typer.Option(help="Claims that the model is expected to extract per sentence.")
+    ] = CLAIMS_PER_SENTENCE,
+    input_price: Annotated[
+        float | None, typer.Option(help="US dollars per million prompt tokens.")
+    ] = None,
+    output_price: Annotated[
+        float | None, typer.Option(help="US dollars per million completion tokens.")
+    ] = None,
+    progress: Progress = None,
+    as_json: AsJson = False,
 ) -> None:
     """Estimate what evaluating a file will cost.
 
@@ -104,23 +105,26 @@ def estimate_command(
     model that reasons before it replies, tokens and dollars are a range: from the replies alone to
     the replies with an assumed length of reasoning.
     """
-    by = Columns.of_options(columns or [])
-    given = RecordFile(file, by)
-    records, account = read_usable_records(given)
-    if not records:
-        raise no_records(given, account)
-    account.check_columns(by)
+    records, account = read_usable_records(RecordFile(file, Columns.of_options(columns or [])))
     if account.skipped:
         typer.echo(f"{account.skipped} of {account.rows} rows are no records: left out", err=True)
-    set_by = {
+    if judge is not None and model is not None:
+        raise ConfigError("--judge and --model do not go together: --model is short for --judge")
+    if model is not None or (judge is None and not os.environ.get(JUDGE_VARIABLE)):
+        judge = f"openai:{ESTIMATED_MODEL if model is None else model}"
+    set_by: dict[str, JsonValue] = {
         "chunks_per_call": chunks_per_call,
         "extraction": "reasoned" if reasoned else None,
         "input_price": input_price,
         "output_price": output_price,
     }
-    name = _estimated(judge, model)
-    options = _with(parse_options(judge_options or ()), set_by)
-    estimated = default_judge(name, options=options, offline=True)
+    given: dict[str, JsonValue] = {n: value for n, value in set_by.items() if value is not None}
+    options = parse_options(judge_options or ())
+    if twice := sorted(options.keys() & given.keys()):
+        raise ConfigError(f"{', '.join(twice)} is given twice: leave it out of --judge-option")
+    if chunks_per_call == 0:
+        given["chunks_per_call"] = None
+    estimated = default_judge(judge, options={**options, **given}, offline=True)
     estimate = asyncio.run(
         aestimate(
             records,
@@ -130,21 +134,29 @@ def estimate_command(
             progress=progress,
         )
     )
-    if as_json:
-        typer.echo(estimate.model_dump_json())
-        return
     # A model by its own name: the name of its judge is that of the provider.
     shown: str = getattr(estimated, "model", estimated.name)
-    typer.echo(visible(estimate_table(estimate, shown)))
+    told = estimate.model_dump_json() if as_json else visible(_estimate_table(estimate, shown))
+    typer.echo(told)
+
+
+class _Measured(NamedTuple):
+    """The agreement of one judge with the labels of one file."""
+
+    file: str
+    judge: str
+    agreement: Agreement
 
 
 def judge_agreement(
-    files: _Labelled,
+    files: Annotated[list[Path], typer.Argument(help="Files of labelled claims, JSON lines.")],
     judges: JudgeNames = None,
     judge_options: JudgeOptions = None,
-    limit: _Limit = None,
-    progress: _Progress = None,
-    as_json: _Json = False,
+    limit: Annotated[
+        int | None, typer.Option(help="Use only the first N claims of a file.", min=1)
+    ] = None,
+    progress: Progress = None,
+    as_json: AsJson = False,
 ) -> None:
     """Measure how far judges agree with human labels.
 
@@ -153,12 +165,26 @@ def judge_agreement(
     """
     chosen = judges_from(judges or ["lexical"], judge_options)
     claims = {str(file): read_labelled(file)[:limit] for file in files}
-    measured, failures = _measure_all(claims, chosen, progress)
+    measured: list[_Measured] = []
+    failures: list[str] = []
+    for file, labelled in claims.items():
+        for name, judge in chosen.items():
+            try:
+                judged = asyncio.run(judge_labelled(judge, labelled, progress=progress))
+                measured.append(_Measured(file, name, measure_agreement(judged)))
+            except ClaimspanError as error:
+                failures.append(f"{name} on {file!r}: {error}")
     if len(measured) == len(claims) == len(chosen) == 1:
         (only,) = measured
-        typer.echo(only.agreement.model_dump_json() if as_json else visible(agreement_table(only)))
+        typer.echo(only.agreement.model_dump_json() if as_json else visible(_agreement_table(only)))
+    elif measured and as_json:
+        rows = [
+            {"file": file, "judge": judge, **agreement.model_dump(mode="json")}
+            for file, judge, agreement in measured
+        ]
+        typer.echo(json.dumps(rows))
     elif measured:
-        typer.echo(_rows_as_json(measured) if as_json else visible(comparison_table(measured)))
+        typer.echo(visible(_comparison_table(measured)))
     if failures:
         raise JudgeError("; ".join(failures))
 
@@ -194,54 +220,104 @@ def calibrate_cascade(
     judged = asyncio.run(judge_labelled(cheap, claims, progress=progress))
     tune, test = split_tune_test(claims, judged)
     found = calibrate(tune, test, max_loss=max_loss, strong_accuracy=strong_accuracy)
-    typer.echo(found.model_dump_json() if as_json else calibration_table(found))
+    typer.echo(found.model_dump_json() if as_json else _calibration_table(found))
 
 
-def _estimated(judge: str | None, model: str | None) -> str | None:
-    """The name of the judge to estimate; None for that of the environment."""
-    if judge is not None and model is not None:
-        raise ConfigError("--judge and --model do not go together: --model is short for --judge")
-    if model is None and (judge is not None or os.environ.get(JUDGE_VARIABLE)):
-        return judge
-    return f"openai:{ESTIMATED_MODEL if model is None else model}"
-
-
-def _with(
-    options: Mapping[str, JsonValue], set_by: Mapping[str, JsonValue]
-) -> dict[str, JsonValue]:
-    """Options of a judge, and those that have an option of their own; None is not given."""
-    given: dict[str, JsonValue] = {n: value for n, value in set_by.items() if value is not None}
-    if twice := sorted(options.keys() & given.keys()):
-        raise ConfigError(f"{', '.join(twice)} is given twice: leave it out of --judge-option")
-    if given.get("chunks_per_call") == 0:
-        given["chunks_per_call"] = None
-    return {**options, **given}
-
-
-def _measure_all(
-    files: Mapping[str, Sequence[LabelledClaim]],
-    judges: Mapping[str, Judge],
-    progress: bool | None,
-) -> tuple[list[MeasuredJudge], list[str]]:
-    """Measure every judge on every file; also return one message for each that failed."""
-    measured: list[MeasuredJudge] = []
-    failures: list[str] = []
-    for file, claims in files.items():
-        for name, judge in judges.items():
-            try:
-                measured.append(MeasuredJudge(file, name, _measure(judge, claims, progress)))
-            except ClaimspanError as error:
-                failures.append(f"{name} on {file!r}: {error}")
-    return measured, failures
-
-
-def _measure(judge: Judge, claims: Sequence[LabelledClaim], progress: bool | None) -> Agreement:
-    return measure_agreement(asyncio.run(judge_labelled(judge, claims, progress=progress)))
-
-
-def _rows_as_json(measured: Sequence[MeasuredJudge]) -> str:
-    rows = [
-        {"file": file, "judge": judge, **agreement.model_dump(mode="json")}
-        for file, judge, agreement in measured
+def _estimate_table(estimate: Estimate, judge: str) -> str:
+    """The expected calls, tokens and cost; as ranges for a model that reasons."""
+    if not estimate.calls and estimate.cost_usd == 0:
+        return f"{estimate.records} records, {judge}: no call of a model, which costs nothing"
+    tokens = _range(f"{estimate.output_tokens:,}", f"{estimate.output_tokens_with_reasoning:,}")
+    cost = "unknown: give --input-price and --output-price"
+    if estimate.cost_usd is not None and estimate.cost_usd_with_reasoning is not None:
+        cost = _range(f"${estimate.cost_usd:.4f}", f"${estimate.cost_usd_with_reasoning:.4f}")
+    lines = [
+        f"{estimate.records} records, {judge}, nothing cached",
+        f"  calls              {estimate.calls:>12,}",
+        f"  prompt tokens      {estimate.input_tokens:>12,}",
+        f"  completion tokens  {tokens:>12}",
+        f"  cost               {cost:>12}",
     ]
-    return json.dumps(rows)
+    if most := estimate.max_reasoning_tokens_per_call:
+        assumed = min(most, REASONING_TOKENS_PER_CALL)
+        lines.append(
+            f"The model reasons: from no reasoning at all to {assumed:,} tokens of it in a call, "
+            f"which is an assumption; reasoning_tokens={most} is the most that a call can take."
+        )
+    return "\n".join(lines)
+
+
+def _range(low: str, high: str) -> str:
+    return low if low == high else f"{low} to {high}"
+
+
+def _agreement_table(measured: _Measured) -> str:
+    """The figures of one judge on one file, and its confusion matrix."""
+    agreement = measured.agreement
+    lines = [f"{measured.judge}: {agreement.n} claims, {agreement.undecided} undecided"]
+    for name in _FIGURES:
+        low, high = agreement.intervals.get(name, (0.0, 0.0))
+        lines.append(f"  {name:<18}{_figure(agreement, name)}  [{low:.3f}, {high:.3f}]")
+    return "\n".join((*lines, *_confusion(agreement)))
+
+
+def _comparison_table(measured: Sequence[_Measured]) -> str:
+    """One line for every file and judge."""
+    file_width = max(len(Path(each.file).name) for each in measured)
+    judge_width = max(len(each.judge) for each in measured)
+    heads = "".join(f"{name:>{_FIGURE_WIDTH}}" for name in ("AUROC", "balanced accuracy"))
+    lines = [
+        f"{'file':<{file_width}}  {'judge':<{judge_width}}{'claims':>8}{'undecided':>11}{heads}"
+    ]
+    for file, judge, agreement in measured:
+        figures = "".join(
+            f"{_with_interval(agreement, name):>{_FIGURE_WIDTH}}"
+            for name in ("auroc", "balanced_accuracy")
+        )
+        counts = f"{agreement.n:>8,}{agreement.undecided:>11,}"
+        lines.append(f"{Path(file).name:<{file_width}}  {judge:<{judge_width}}{counts}{figures}")
+    return "\n".join(lines)
+
+
+def _calibration_table(found: Calibration) -> str:
+    """The thresholds of a cascade, and what they are expected to save and to lose."""
+    low, high = found.thresholds.low, found.thresholds.high
+    saved, lost, agreement_lost = (
+        in_percent(each, in_table=True) for each in (found.saved, found.lost, found.agreement_lost)
+    )
+    return "\n".join(
+        (
+            f"Thresholds(low={low:.3f}, high={high:.3f}); expected, on {found.n} held-out claims:",
+            f"  verdicts saved     {saved} are not asked of the strong judge",
+            f"  wrongly decided    {lost} of all verdicts, by the cheap judge",
+            f"  agreement lost     {agreement_lost}, at the strong judge's accuracy",
+        )
+    )
+
+
+def _confusion(agreement: Agreement) -> list[str]:
+    """One row for each label that people gave, one column for each that the judge gave."""
+    names = list(agreement.classes)
+    lines = ["  people \\ judge" + "".join(f"{name:>{_CONFUSION_WIDTH}}" for name in names)]
+    for name, row in agreement.confusion.items():
+        cells = "".join(f"{row[each]:>{_CONFUSION_WIDTH}}" for each in names)
+        label = agreement.classes[name]
+        shares = f"precision {_share(label.precision)}, recall {_share(label.recall)}"
+        lines.append(f"  {name:<14}{cells}  {shares}")
+    return lines
+
+
+def _with_interval(agreement: Agreement, name: str) -> str:
+    if name not in agreement.intervals:
+        return _figure(agreement, name)
+    low, high = agreement.intervals[name]
+    return f"{_figure(agreement, name)} [{low:.3f}, {high:.3f}]"
+
+
+def _figure(agreement: Agreement, name: str) -> str:
+    value: float | None = getattr(agreement, name)
+    return _share(value)
+
+
+def _share(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3f}"

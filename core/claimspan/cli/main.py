@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from importlib.metadata import EntryPoint, entry_points, version
 from importlib.util import find_spec
@@ -81,7 +81,7 @@ def main() -> None:
         sys.stdout.flush()
     except ClaimspanError as error:
         # Here, so that `--help` and `--version` import nothing more.
-        from claimspan.files.kinds import other_kinds
+        from claimspan.files.jsonl import other_kinds
         from claimspan.text.visible import visible
 
         # A message may name a file or a judge, whose names may hold commands of a terminal.
@@ -110,7 +110,12 @@ def build_app(name: str | None = None) -> Typer:
     """
     commands = _installed()
     if name is not None and name not in commands:
-        raise _unknown(name, commands)
+        meant = get_close_matches(name, commands, n=1, cutoff=0.8)
+        told = f"did you mean `claimspan {meant[0].replace('.', ' ')}`? " if meant else ""
+        called = name.replace(".", " ")
+        raise ConfigError(
+            f"there is no command {called!r}: {told}`claimspan --help` lists all commands"
+        )
     if name is not None and not _is_present(commands[name]):
         # Before typer is looked for: to install that for a command that is not there helps nobody.
         raise ConfigError("the demo is not in the installed package: run `make demo` in the source")
@@ -125,20 +130,11 @@ def build_app(name: str | None = None) -> Typer:
     return app
 
 
-def _unknown(name: str, commands: Iterable[str]) -> ConfigError:
-    meant = get_close_matches(name, commands, n=1, cutoff=0.8)
-    told = f"did you mean `claimspan {meant[0].replace('.', ' ')}`? " if meant else ""
-    called = name.replace(".", " ")
-    return ConfigError(
-        f"there is no command {called!r}: {told}`claimspan --help` lists all commands"
-    )
-
-
 def overview(group: str = "") -> str:
     """Write the text of `claimspan --help`: every installed command with its summary.
 
     Args:
-        group: The first word of the commands to list, such as `bench`; all where it is empty.
+        group: The first word of the commands to list, such as `bench`; all if it is empty.
     """
     commands = {name: entry for name, entry in _installed().items() if _is_present(entry)}
     if group:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import secrets
 import threading
 import time
 from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager
-from contextvars import ContextVar
-from typing import Final
+from contextvars import ContextVar, copy_context
+from typing import Final, TypeVar
 from weakref import WeakKeyDictionary, WeakSet
 
-from claimspan.cost.budget_store import BudgetStore, Limits, MemoryBudgetStore, Reserved
-from claimspan.cost.shared_count import SharedCount
+from claimspan.concurrency import DaemonPool
+from claimspan.cost.stores import Admission, BudgetStore, Count, Limits, MemoryBudgetStore
 from claimspan.cost.usage import Meter, Usage, current_meter
 from claimspan.errors import BudgetExceededError, ConfigError
 
@@ -28,7 +29,22 @@ _SHARED_POLL_SECONDS: Final = 0.5
 """Longest pause between two questions to a store that others share."""
 
 _LEAST: Final = Usage(calls=1, input_tokens=1, cost_usd=1e-9)
-"""Less than any call of a model costs: where it does not fit, nothing is left."""
+"""Less than any call of a model costs: if it does not fit, nothing is left."""
+
+AWAY_SECONDS: Final = 5.0
+"""How long a store that failed is left alone, so that its timeouts do not delay every call."""
+
+STORE_SECONDS: Final = 3.0
+"""How long a call of the store is waited for; a client of the user's may have no timeout."""
+
+LOG_INTERVAL: Final = 60.0
+"""Seconds between two log lines: a store that is down fails with every call."""
+
+MAX_OWED: Final = 1_000
+"""Bookings kept for a store that is away; more of them are added up."""
+
+_T = TypeVar("_T")
+_logger: Final = logging.getLogger("claimspan")
 
 
 class Reservation:
@@ -38,14 +54,6 @@ class Reservation:
         self.maximum: Final = maximum
         self.spent = maximum
         """Usage to book when the call ends; the upper bound until the caller sets another."""
-
-
-class _RecordAccount:
-    """Usage of a record: what was spent, and what is reserved."""
-
-    def __init__(self) -> None:
-        self.spent = Usage()
-        self.reserved = Reserved()
 
 
 class Budget:
@@ -102,8 +110,8 @@ class Budget:
         self._clock = clock
         self._lock = threading.Lock()
         self._own = MemoryBudgetStore()
-        self._shared = None if store is None else SharedCount(store, self._day_limits)
-        self._records: WeakKeyDictionary[Meter, _RecordAccount] = WeakKeyDictionary()
+        self._shared = None if store is None else _SharedCount(store, self._day_limits)
+        self._records: WeakKeyDictionary[Meter, Count] = WeakKeyDictionary()
         _budgets.add(self)
 
     @property
@@ -190,7 +198,7 @@ class Budget:
         self._records = WeakKeyDictionary()
         self._own.forget_reservations()
 
-    async def _open(self, key: str, maximum: Usage, record: _RecordAccount) -> int | None:
+    async def _open(self, key: str, maximum: Usage, record: Count) -> int | None:
         """Enters a reservation everywhere; returns its day, or None while others leave no room."""
         day = self._today()
         with self._lock:
@@ -213,18 +221,18 @@ class Budget:
         _check("a day", self._day_limits, admission.spent + maximum)
         return None
 
-    def _close(self, day: int, key: str, spent: Usage, record: _RecordAccount) -> None:
+    def _close(self, day: int, key: str, spent: Usage, record: Count) -> None:
         self._own.settle(day, key, spent)
         with self._lock:
             record.reserved.remove(key)
             record.spent += spent
 
-    def _record_account(self) -> _RecordAccount:
+    def _record_account(self) -> Count:
         meter = current_meter()
         if meter is None:
-            return _RecordAccount()
+            return Count()
         with self._lock:
-            return self._records.setdefault(meter, _RecordAccount())
+            return self._records.setdefault(meter, Count())
 
     def _today(self) -> int:
         return int(self._clock() // DAY_SECONDS)
@@ -264,10 +272,112 @@ if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork
 
 
 def _check(scope: str, limits: Limits, total: Usage) -> None:
-    used = (total.cost_usd, total.calls, total.input_tokens + total.output_tokens)
-    for limit, needed, unit in zip(limits, used, ("dollars", "calls", "tokens"), strict=True):
-        if limit is not None and needed > limit:
-            raise BudgetExceededError(
-                f"the budget of {limit:g} {unit} {scope} could be exceeded by the next call "
-                f"(to {needed:g}), which was not made: raise the budget or wait"
-            )
+    for limit, needed, unit in limits.exceeded(total):
+        raise BudgetExceededError(
+            f"the budget of {limit:g} {unit} {scope} could be exceeded by the next call "
+            f"(to {needed:g}), which was not made: raise the budget or wait"
+        )
+
+
+class _SharedCount:
+    """The count of processes together: calls their store on a thread of its own.
+
+    If the store fails, it goes without. What could not be booked is kept, and booked when the store
+    is back.
+    """
+
+    def __init__(self, store: BudgetStore, limits: Limits) -> None:
+        self.failures = 0
+        """Calls of the store that failed."""
+        self._store = store
+        self._limits = limits
+        # One thread: a store serialises its writers anyway.
+        self._pool = DaemonPool(1, name="claimspan-budget")
+        self._pid = os.getpid()
+        # Touched by atomic operations alone: a lock could stay held after a fork.
+        self._owed: dict[str, tuple[int, Usage]] = {}
+        self._away_until = 0.0
+        self._next_log = 0.0
+
+    async def reserve(self, day: int, key: str, maximum: Usage) -> Admission | None:
+        """Enter a reservation; None if the store is away, so that the own count decides.
+
+        A caller that is cancelled meanwhile has to ``settle``.
+        """
+        return await self._off_loop(lambda: self._store.reserve(day, key, maximum, self._limits))
+
+    async def settle(self, day: int, key: str, spent: Usage) -> None:
+        """End a reservation and book its cost, now or when the store is back."""
+        self._owe(day, key, spent)
+        await self._off_loop(lambda: None)
+
+    async def spent_later(self, day: int) -> Usage | None:
+        """As ``spent``, without blocking the event loop."""
+        return await self._off_loop(lambda: self._store.spent(day))
+
+    def spent(self, day: int) -> Usage | None:
+        """What all processes have spent on a day; None if the store is away. Blocks."""
+        return self._guarded(lambda: self._store.spent(day))
+
+    async def _off_loop(self, call: Callable[[], _T]) -> _T | None:
+        if time.monotonic() < self._away_until:
+            return None
+        try:
+            async with asyncio.timeout(STORE_SECONDS):
+                # In the caller's context: instrumentation may be suppressed there.
+                return await self._pool.run(lambda: self._guarded(call), context=copy_context())
+        except TimeoutError as error:
+            self._failed(error)
+            return None
+
+    def _guarded(self, call: Callable[[], _T]) -> _T | None:
+        """Pay what is owed and make a call; None if the store is away."""
+        if time.monotonic() < self._away_until:
+            return None
+        try:
+            self._pay()
+            return call()
+        except Exception as error:  # noqa: BLE001 - a store of the user's may raise anything
+            self._failed(error)
+            return None
+
+    def _owe(self, day: int, key: str, spent: Usage) -> None:
+        self._forget_parent()
+        if len(self._owed) >= MAX_OWED:
+            # Its reservation is booked at the maximum when its lease is over: more, never less.
+            key = f"owed-{self._pid}-{day}"
+            spent += self._owed.pop(key, (day, Usage()))[1]
+        self._owed[key] = (day, spent)
+
+    def _pay(self) -> None:
+        self._forget_parent()
+        for key in list(self._owed):
+            day, spent = self._owed.pop(key, (0, None))
+            if spent is None:  # another thread pays it
+                continue
+            try:
+                self._store.settle(day, key, spent)
+            except Exception:
+                self._owed[key] = (day, spent)
+                raise
+
+    def _forget_parent(self) -> None:
+        """In a forked child: what the parent owes is the parent's."""
+        if self._pid != os.getpid():
+            self._pid = os.getpid()
+            self._owed.clear()
+
+    def _failed(self, error: Exception) -> None:
+        now = time.monotonic()
+        self.failures += 1
+        self._away_until = now + AWAY_SECONDS
+        if now < self._next_log:
+            return
+        self._next_log = now + LOG_INTERVAL
+        # The class alone: the text of a client's error may hold the address with its password.
+        _logger.warning(
+            "the budget store failed with %s: this process goes on with its own count and the same"
+            " limits, and tries the store again every %g s",
+            type(error).__name__,
+            AWAY_SECONDS,
+        )

@@ -96,7 +96,7 @@ class Meter:
         """Number of verdicts that were decided in another way than usual, by note."""
 
     def has_room_for(self, tokens: int) -> bool:
-        """Whether a request fits now; False where it may, once others have been reported.
+        """Whether a request fits now; False if it may, once others have been reported.
 
         Raises:
             RecordLimitError: It does not fit beside what was used already.

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Protocol, cast
 
 from claimspan.errors import ConfigError
-from claimspan.files.account import Account
 from claimspan.files.names import Columns, accepted_names
 from claimspan.files.raw_rows import RawRow
+from claimspan.files.record_files import Account
 from claimspan.files.record_rows import InputRow, record_row
 from claimspan.metrics.compute import Undefined, check_undefined
 from claimspan.records import RagRecord

@@ -8,14 +8,15 @@ from __future__ import annotations
 import ast
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from contextlib import suppress
 from typing import Final, Protocol, cast, runtime_checkable
 
 from pydantic import JsonValue, TypeAdapter, ValidationError
 
-from claimspan.files.names import CHUNK_NAMES
-from claimspan.files.scalars import is_absent
+from claimspan.files.names import CHUNK_NAMES, is_absent
 from claimspan.records import Chunk
+from claimspan.text.shapes import is_list, is_mapping
 
 __all__ = ["chunks_of", "items_of", "json_entries", "seems_context", "value_in"]
 
@@ -63,16 +64,14 @@ def chunks_of(value: object) -> tuple[Chunk, ...]:
     Raises:
         ValueError: It is something else; the message quotes nothing of it.
     """
-    if isinstance(value, str):
-        listed = _list_in(value)
-        one: list[object] = [value] if value.strip() else []
-        return tuple(map(_chunk, one if listed is None else listed))
-    items = items_of(value)
+    if isinstance(value, str) and not value.strip():
+        return ()
+    items = _list_in(value) if isinstance(value, str) else items_of(value)
     return tuple(map(_chunk, [value] if items is None else items))
 
 
-def _list_in(text: str) -> list[object] | None:
-    """The list that a text is; None where it is none, such as a passage that begins with ``[1]``.
+def _list_in(text: str) -> Sequence[object] | None:
+    """The list that a text is; None if it is none, such as a passage that begins with ``[1]``.
 
     Raises:
         ValueError: It begins as a list of texts or objects, and is none.
@@ -81,8 +80,8 @@ def _list_in(text: str) -> list[object] | None:
     if not text.startswith("["):
         return None
     value = value_in(text)
-    if isinstance(value, list):
-        return cast("list[object]", value)
+    if is_list(value):
+        return value
     if _LIST_BEGIN.match(text):
         raise ValueError("a list that is cut off, or of another form")
     return None
@@ -95,16 +94,12 @@ def value_in(text: str) -> object:
         text: The text of a cell.
 
     Returns:
-        None where it is neither, or where it could be two different lists.
+        None if it is neither, or could be two different lists.
     """
-    try:
+    with suppress(ValueError, RecursionError):
         value: object = json.loads(text)
-    except (ValueError, RecursionError):
-        return _printed(text.strip())
-    return value
-
-
-def _printed(text: str) -> object:
+        return value
+    text = text.strip()
     if not text.startswith(("[", "{")) or "\0" in text:
         return None
     texts: list[str] = []
@@ -129,7 +124,7 @@ def _printed(text: str) -> object:
 def items_of(value: object) -> Sequence[object] | None:
     """Return the members of a list, a tuple, or an array of numpy; None of something else."""
     value = value.tolist() if isinstance(value, _Array) else value
-    return cast("Sequence[object]", value) if isinstance(value, list | tuple) else None
+    return value if is_list(value) else None
 
 
 def _chunk(value: object, score: object = None, depth: int = _DEPTH) -> Chunk:
@@ -170,8 +165,8 @@ def _part(value: object, part: str) -> object:
 
 
 def _get(value: object, name: str) -> object:
-    if isinstance(value, Mapping):
-        return cast("Mapping[str, object]", value).get(name)
+    if is_mapping(value):
+        return value.get(name)
     held: object = None if isinstance(value, str) else getattr(value, name, None)
     return None if callable(held) else held
 
@@ -187,10 +182,10 @@ def json_entries(metadata: object) -> dict[str, JsonValue]:
     """
     if metadata is None:
         return {}
-    if not isinstance(metadata, Mapping):
+    if not is_mapping(metadata):
         raise ValueError("metadata that is no mapping")
     kept: dict[str, JsonValue] = {}
-    for name, value in cast("Mapping[object, object]", metadata).items():
+    for name, value in metadata.items():
         try:
             kept[str(name)] = _JSON.validate_python(value)
         except ValidationError:
@@ -200,21 +195,16 @@ def json_entries(metadata: object) -> dict[str, JsonValue]:
 
 def seems_context(value: object) -> bool:
     """Whether a value that was not read may be the context: a passage, or a list of some."""
-    if isinstance(value, str):
-        try:
-            listed = _list_in(value)
-        except ValueError:
+    try:
+        items = _list_in(value) if isinstance(value, str) else items_of(value)
+    except ValueError:
+        return True
+    for each in [value] if items is None else items[:_LOOKED_AT]:
+        text = each if isinstance(each, str) else _part(each, "text")
+        head = text[:_HEAD].strip() if isinstance(text, str) else ""
+        # Sentences, rather than a name, a title or an id.
+        words = len(head.split())
+        is_sentence = words >= _SENTENCE_WORDS and head.endswith((".", "!", "?"))
+        if words >= _PROSE_WORDS or is_sentence or "。" in head:
             return True
-        value = [value] if listed is None else listed
-    items = items_of(value)
-    some = [value] if items is None else items[:_LOOKED_AT]
-    texts = (each if isinstance(each, str) else _part(each, "text") for each in some)
-    return any(isinstance(each, str) and _is_prose(each) for each in texts)
-
-
-def _is_prose(text: str) -> bool:
-    """Whether a text is sentences, rather than a name, a title or an id."""
-    head = text[:_HEAD].strip()
-    words = len(head.split())
-    is_sentence = words >= _SENTENCE_WORDS and head.endswith((".", "!", "?"))
-    return words >= _PROSE_WORDS or is_sentence or "。" in head
+    return False

@@ -7,27 +7,53 @@ import inspect
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple, cast
 
 from pydantic import BaseModel, ConfigDict
 
 from claimspan.errors import ConfigError, GroundTruthError
-from claimspan.files.ground_truth_conflicts import warn_of_conflicts
-from claimspan.files.ground_truth_files import (
-    ID_KEYS,
-    ID_KEYS_OF_QUERIES,
-    GroundTruthEntry,
-    read_ground_truths,
-)
-from claimspan.files.ground_truth_similarity import Embed, SimilarQueries, similar_queries
-from claimspan.files.ground_truth_wording import normalise
+from claimspan.files.chunks import items_of
+from claimspan.files.ground_truth_similarity import Embed, SimilarQueries, normalise
+from claimspan.files.jsonl import parse_json_lines, read_text, unreadable
+from claimspan.files.names import NAMES, field_of, pick, scalar_text
+from claimspan.files.raw_rows import RawRow, SkippedRow, csv_rows
 from claimspan.text.encodable import EncodableText
 
-__all__ = ["ID_KEYS", "Embed", "GroundTruth", "GroundTruthMatch", "Lookup", "RunBlocking"]
+__all__ = [
+    "ID_KEYS",
+    "QUERY_KEYS",
+    "TEXT_KEYS",
+    "Embed",
+    "GroundTruth",
+    "GroundTruthMatch",
+    "Lookup",
+    "RunBlocking",
+    "first_of",
+    "read_rows",
+]
 
 MatchedBy = Literal["id", "query", "normalised_query", "similarity", "callable"]
 """What a ground truth was found by."""
 
+_ID_KEYS_OF_QUERIES: Final = ("ground_truth_id", "query_id", "question_id")
+"""Fields of a file, and keys of a run's metadata, that can hold the id of a query only."""
+
+ID_KEYS: Final = (*_ID_KEYS_OF_QUERIES, "id")
+"""Fields of a file, and keys of a run's metadata, that hold an id; the first one present wins."""
+
+QUERY_KEYS: Final = NAMES["query"]
+"""Fields of a file that hold a query."""
+
+TEXT_KEYS: Final = (*NAMES["ground_truth"], "answer")
+"""Fields of a file that hold a ground truth; one of ground truths has no other answers."""
+
+_WAITING_KEY: Final = TEXT_KEYS[0]
+"""The field that is empty in a line which waits to be filled in."""
+
+_WANTED: Final = "JSON-lines or CSV file of questions and ground truths"
+
+_NAMED: Final = 5
+"""Pairs that a warning names: the first few are enough to find the script that made them."""
 
 _LOG: Final = logging.getLogger("claimspan")
 
@@ -61,16 +87,25 @@ RunBlocking = Callable[
 """Awaited with a synchronous callable and its two arguments; ``asyncio.to_thread`` is one."""
 
 
+class _Entry(NamedTuple):
+    """One ground truth, with the id or the query that finds it, and where it stands."""
+
+    text: str
+    id: str | None
+    query: str | None
+    place: str
+
+
 class GroundTruth:
     """Responses known to be right.
 
     A file or a mapping is searched by the id in the run's metadata (``ground_truth_id``,
     ``query_id`` or ``question_id``), then by the exact query, then by the normalised query (case,
-    punctuation, white space and Unicode form do not count), then by a plain ``id``, and last, where
-    it was asked for, by similarity. A callable is asked each time. Where a query has several
+    punctuation, white space and Unicode form do not count), then by a plain ``id``, and last, if
+    it was asked for, by similarity. A callable is asked each time. If a query has several
     different ground truths, the first one is used, and a warning names the lines.
 
-    A similar query matches where it asks the same: with the same numbers, names, negations and
+    A similar query matches if it asks the same: with the same numbers, names, negations and
     other words of content in the same order. Plurals, articles, forms of address and slips of the
     pen do not count. A wrong ground truth would be worse than none.
     """
@@ -107,7 +142,7 @@ class GroundTruth:
         self._by_query: dict[str, str] = {}
         self._by_normalised: dict[str, str] = {}
         if isinstance(source, str | Path):
-            found = read_ground_truths(Path(source))
+            found = list(_entries_of_file(Path(source)))
             if not found:  # no error: a file may still wait to be filled in
                 _LOG.warning(
                     "claimspan: %r holds no ground truth: metrics that need one are not written",
@@ -117,15 +152,24 @@ class GroundTruth:
         elif callable(source):
             self._lookup = source
         elif isinstance(source, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance] - checked for those who do not type-check
-            self._index(list(_entries(source)))
+            self._index(list(_entries_of_mapping(source)))
         else:
             raise ConfigError(
                 f"ground_truth is of type {type(source).__name__}:"
                 " give a path, a mapping from query to "
                 "ground truth, a callable(query, metadata), or a GroundTruth"
             )
+        if similarity is None and embed is not None:
+            raise ConfigError("embed is given without similarity: give a threshold as well")
+        if similarity is not None and self._lookup is not None:
+            raise ConfigError(
+                "similarity cannot go with a callable: return a GroundTruthMatch with a score"
+            )
         self._embeds = embed is not None
-        self._similar = self._similar_queries(similarity, embed)
+        self._similar: SimilarQueries | None = None
+        if similarity is not None:
+            # Each question once, in the order of the file: the first one wins.
+            self._similar = SimilarQueries(list(self._by_query), similarity, embed)
 
     @classmethod
     def of(cls, source: str | Path | Mapping[str, str] | Lookup | GroundTruth) -> GroundTruth:
@@ -142,12 +186,12 @@ class GroundTruth:
         return max(len(self._by_id), len(self._by_query))
 
     def __bool__(self) -> bool:
-        """True, also where ``len`` is 0: a callable may know any number of ground truths."""
+        """True, also if ``len`` is 0: a callable may know any number of ground truths."""
         return True
 
     @property
     def is_lookup(self) -> bool:
-        """Whether a callable is asked, so that nobody knows how many ground truths there are."""
+        """Whether a callable is asked, so that the number of ground truths is not known."""
         return self._lookup is not None
 
     @property
@@ -177,7 +221,7 @@ class GroundTruth:
                 callable; by default a thread of the loop's executor.
 
         Returns:
-            The match, or None where there is none; a blank text is none.
+            The match, or None if there is none; a blank text is none.
 
         Raises:
             GroundTruthError: The callable returned a value of another type.
@@ -185,9 +229,22 @@ class GroundTruth:
         """
         if self._lookup is None and not self._embeds:
             return self.find_known(query, metadata)
-        if self._lookup is None:
-            return _match(await _ask(self.find_known, query, metadata or {}, run_blocking))
-        return _match(await _ask(self._lookup, query, metadata or {}, run_blocking))
+        lookup = self._lookup or self.find_known
+        found: object
+        if _is_asynchronous(lookup):
+            found = lookup(query, metadata or {})
+        else:
+            found = await run_blocking(lookup, query, metadata or {})
+        # A lambda around a coroutine function is synchronous, and returns a coroutine all the same.
+        found = await found if inspect.isawaitable(found) else found
+        if isinstance(found, str):
+            found = GroundTruthMatch(text=found, matched_by="callable")
+        if found is not None and not isinstance(found, GroundTruthMatch):
+            raise GroundTruthError(
+                f"the ground-truth callable returned a {type(found).__name__}: "
+                "return a str, a GroundTruthMatch or None"
+            )
+        return found if found is not None and found.text.strip() else None
 
     def find_known(
         self, query: str, metadata: Mapping[str, object] | None = None
@@ -199,11 +256,11 @@ class GroundTruth:
             metadata: The run's metadata, which may hold an id.
 
         Returns:
-            The match, or None where there is none; always None for a callable, which is not asked.
+            The match, or None if there is none; always None for a callable, which is not asked.
         """
         given = metadata or {}
         # Such an id comes first: it is the only match that the author of the file has decided on.
-        if text := self._of_id(given, ID_KEYS_OF_QUERIES):
+        if text := self._of_id(given, _ID_KEYS_OF_QUERIES):
             return GroundTruthMatch(text=text, matched_by="id")
         if text := self._by_query.get(query):
             return GroundTruthMatch(text=text, matched_by="query")
@@ -223,25 +280,10 @@ class GroundTruth:
         ids = (str(metadata[key]) for key in keys if key in metadata)
         return next((text for id_ in ids if (text := self._by_id.get(id_))), None)
 
-    def _similar_queries(
-        self, similarity: float | None, embed: Embed | None
-    ) -> SimilarQueries | None:
-        if similarity is None:
-            if embed is not None:
-                raise ConfigError("embed is given without similarity: give a threshold as well")
-            return None
-        if self._lookup is not None:
-            raise ConfigError(
-                "similarity cannot go with a callable: return a GroundTruthMatch with a score"
-            )
-        # Each question once, in the order of the file: the first one wins.
-        return similar_queries(list(self._by_query), similarity, embed)
-
-    def _index(self, entries: Sequence[GroundTruthEntry]) -> None:
-        warn_of_conflicts(entries)
-        for entry in entries:
-            if not entry.text.strip():
-                continue
+    def _index(self, entries: Sequence[_Entry]) -> None:
+        filled = [entry for entry in entries if entry.text.strip()]
+        _warn_of_conflicts(filled)
+        for entry in filled:
             # The first of several ground truths for one query wins, as in the order of the file.
             if entry.id is not None:
                 self._by_id.setdefault(entry.id, entry.text)
@@ -252,43 +294,107 @@ class GroundTruth:
         self._by_normalised.pop("", None)
 
 
-def _entries(mapping: Mapping[str, str]) -> Iterator[GroundTruthEntry]:
-    for key, text in mapping.items():
-        if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance] - checked for those who do not type-check
-            raise ConfigError(
-                f"ground_truth maps a query to a {type(text).__name__}: give a mapping to texts"
-            )
-        # A key may be a query or an id, so it is indexed as both.
-        yield GroundTruthEntry(text, id=key, query=key)
-
-
-async def _ask(
-    lookup: Lookup, query: str, metadata: Mapping[str, object], run_blocking: RunBlocking
-) -> object:
-    if _is_asynchronous(lookup):
-        result: object = lookup(query, metadata)
-    else:
-        result = await run_blocking(lookup, query, metadata)
-    # A lambda around a coroutine function is synchronous, and returns a coroutine all the same.
-    return await result if inspect.isawaitable(result) else result
-
-
 def _is_asynchronous(lookup: Lookup) -> bool:
     return inspect.iscoroutinefunction(lookup) or inspect.iscoroutinefunction(
         getattr(lookup, "__call__", None)  # noqa: B004 - asks how it is called, not whether
     )
 
 
-def _match(found: object) -> GroundTruthMatch | None:
-    match found:
-        case None:
-            return None
-        case GroundTruthMatch():
-            return found if found.text.strip() else None
-        case str():
-            return GroundTruthMatch(text=found, matched_by="callable") if found.strip() else None
-        case _:
-            raise GroundTruthError(
-                f"the ground-truth callable returned a {type(found).__name__}: "
-                "return a str, a GroundTruthMatch or None"
+def _entries_of_mapping(mapping: Mapping[str, str]) -> Iterator[_Entry]:
+    for number, (key, text) in enumerate(mapping.items(), 1):
+        if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance] - checked for those who do not type-check
+            raise ConfigError(
+                f"ground_truth maps a query to a {type(text).__name__}: give a mapping to texts"
             )
+        # A key may be a query or an id, so it is indexed as both.
+        yield _Entry(text, key, key, f"entry {number}")
+
+
+def _entries_of_file(path: Path) -> Iterator[_Entry]:
+    for number, row in read_rows(path):
+        place = f"{str(path)!r} line {number}"
+        text, query, id_ = (first_of(row, keys, place) for keys in (TEXT_KEYS, QUERY_KEYS, ID_KEYS))
+        # ``claimspan curate`` writes such a line, which is still to be filled in.
+        if text is None and query is not None and _WAITING_KEY in row:
+            continue
+        if text is None or (query is None and id_ is None):
+            raise GroundTruthError(
+                f"{place} needs a ground truth ({', '.join(TEXT_KEYS)}) "
+                f"and a query ({', '.join(QUERY_KEYS)}) or an id ({', '.join(ID_KEYS)})"
+            )
+        yield _Entry(text, id_, query, place)
+
+
+def read_rows(path: Path) -> Iterator[tuple[int, Mapping[str, object]]]:
+    """Read the rows of a JSON-lines or CSV file of which none may be broken.
+
+    Args:
+        path: A CSV file if its name ends in ``.csv``, else JSON lines.
+
+    Yields:
+        Number of the line, from 1, and the fields of each row.
+
+    Raises:
+        GroundTruthError: The file cannot be read; names the line.
+    """
+    if path.suffix.lower() != ".csv":
+        text = read_text(path, wanted=_WANTED, error=GroundTruthError)
+        yield from parse_json_lines(text, path, error=GroundTruthError)
+        return
+    try:
+        with path.open("rb") as file:
+            # The empty cell of a ground truth that waits to be filled in has to be there.
+            for row in csv_rows(file, keep_empty=True):
+                if isinstance(row, SkippedRow):
+                    raise GroundTruthError(f"{str(path)!r} line {row.place}: {row.reason}")
+                if isinstance(row, RawRow):
+                    yield row.place, cast("Mapping[str, object]", row.value)
+    except OSError as cause:
+        raise unreadable(path, cause, wanted=_WANTED, error=GroundTruthError) from None
+
+
+def first_of(row: Mapping[str, object], keys: tuple[str, ...], place: str) -> str | None:
+    """Return the first of the fields that is not empty, as a text: ids are often numbers.
+
+    Raises:
+        GroundTruthError: It is no text, number or boolean; names the place.
+    """
+    key = pick(row, keys)
+    if key is None:
+        return None
+    # RAGAS has a list of ground truths, nearly always of one; an answer is no list.
+    items = items_of(row[key]) if field_of(key) == _WAITING_KEY else None
+    text = scalar_text(items[0] if items is not None and len(items) == 1 else row[key])
+    if not isinstance(text, str):
+        raise GroundTruthError(f"{place}: {key} is of type {type(row[key]).__name__}; write a text")
+    return text
+
+
+def _warn_of_conflicts(entries: Iterable[_Entry]) -> None:
+    """Warn once of queries and ids with several ground truths that differ: one has to be wrong.
+
+    Those that differ in case, punctuation or white space alone are no conflict.
+    """
+    first: dict[tuple[str, str | None], tuple[str, str]] = {}
+    conflicts: list[str] = []
+    for entry in entries:
+        said = (normalise(entry.text), entry.place)
+        # A query of punctuation alone is found by its exact form only.
+        keys = (
+            ("id", entry.id),
+            ("query", entry.query and (normalise(entry.query) or entry.query)),
+        )
+        known = [first.setdefault(key, said) for key in keys if key[1] is not None]
+        # An entry may clash by its id and by its query: it is named once.
+        clash = next((where for text, where in known if text != said[0]), None)
+        if clash is not None:
+            conflicts.append(f"{entry.place} after {clash}")
+    if conflicts:
+        more = f"; and {len(conflicts) - _NAMED} more" if len(conflicts) > _NAMED else ""
+        _LOG.warning(
+            "%d ground truths differ from an earlier one for the same query or id, and are not "
+            "used: %s%s. Remove the wrong one of each.",
+            len(conflicts),
+            "; ".join(conflicts[:_NAMED]),
+            more,
+        )

@@ -1,19 +1,32 @@
 """The names that files and tables have for the fields of a record: this is the only list.
 
 A name counts in any case and with or without separators, so that ``Ground Truth`` and
-``groundTruth`` are ``ground_truth``.
+``groundTruth`` are ``ground_truth``. A value may stand for none, and a text be a number.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
+from decimal import Decimal
 from functools import lru_cache
-from typing import Final, Self
+from typing import Annotated, Final, Self
+
+from pydantic import BeforeValidator
 
 from claimspan.errors import ConfigError
-from claimspan.files.scalars import is_absent
 
-__all__ = ["CHUNK_NAMES", "NAMES", "Columns", "accepted_names", "field_of", "pick"]
+__all__ = [
+    "CHUNK_NAMES",
+    "NAMES",
+    "Columns",
+    "TextOrScalar",
+    "accepted_names",
+    "field_of",
+    "is_absent",
+    "pick",
+    "scalar_text",
+]
 
 NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     "query": ("query", "question", "input", "user_input", "prompt"),
@@ -45,6 +58,41 @@ CHUNK_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
 
 _KNOWN_AT_ONCE: Final = 1024
 
+_EXACT: Final = 1e15
+"""Below it a float that is a whole number is written digit by digit."""
+
+
+def is_absent(value: object) -> bool:
+    """Whether a value stands for none: null, or what a data frame has in its place."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return True
+    # By name, since pandas is no dependency.
+    return type(value).__name__ in ("NAType", "NaTType")
+
+
+def scalar_text(value: object) -> object:
+    """Return a number or a boolean as JSON writes it, and anything else as it is.
+
+    A table with gaps stores 1577 as 1577.0, whose last digit would count as written on purpose.
+    Lists and objects stay what they are, and are refused by whatever wants a text: their text would
+    be judged letter by letter.
+    """
+    match value:
+        case bool():  # before int, which it is in Python
+            return "true" if value else "false"
+        case int() | Decimal():
+            return str(value)
+        case float() if value.is_integer() and abs(value) < _EXACT:
+            return str(int(value))
+        case float() if math.isfinite(value):
+            return repr(value)
+        case _:
+            return value
+
+
+TextOrScalar = Annotated[str, BeforeValidator(scalar_text)]
+"""A text, which a file may write as a number or a boolean, such as ``"answer": 42``."""
+
 
 def _plain(name: str) -> str:
     return "".join(filter(str.isalnum, name.casefold()))
@@ -53,17 +101,17 @@ def _plain(name: str) -> str:
 _RANKS: Final[Mapping[str, tuple[str, int]]] = {
     _plain(name): (field, rank) for field, names in NAMES.items() for rank, name in enumerate(names)
 }
+_LONGEST: Final = 2 * max(map(len, _RANKS))
 
 
-# Bounded, since the keys of JSON lines may be other ones in every line.
+# Bounded, since the keys of JSON lines may be other ones in every line, and of any length.
 @lru_cache(_KNOWN_AT_ONCE)
 def _rank(name: str) -> tuple[str, int] | None:
-    # No name is longer, and a key of JSON may be a text of any length.
-    return _RANKS.get(_plain(name)) if len(name) <= 2 * max(map(len, _RANKS)) else None
+    return _RANKS.get(_plain(name)) if len(name) <= _LONGEST else None
 
 
 def field_of(name: str) -> str | None:
-    """Return the field that a name stands for; None where it stands for none."""
+    """Return the field that a name stands for; None if it stands for none."""
     found = _rank(name)
     return None if found is None else found[0]
 
@@ -136,10 +184,9 @@ class Columns:
             row: The row; null and NaN are as good as absent.
         """
         best: dict[str, tuple[int, bool, str]] = {}
-        taken = set(self.given.values())
         for name, value in row.items():
             found = _rank(name)
-            if found is None or name in taken or is_absent(value):
+            if found is None or name in self.given.values() or is_absent(value):
                 continue
             field, rank = found
             here = (rank, name != NAMES[field][rank], name)

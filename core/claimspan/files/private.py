@@ -67,7 +67,7 @@ def open_private(path: str | Path, flags: int) -> int:
 
 
 def create_private(path: Path, *, what: str) -> None:
-    """Create a file where there is none, and tighten one that is there; its content stays.
+    """Create a file if there is none, and tighten one that is there; its content stays.
 
     Args:
         path: The file.
@@ -87,13 +87,6 @@ def create_private_database(path: Path, *, what: str) -> None:
 
     A file that is there is not opened: closing it would drop the locks that SQLite has on it, and
     another process would write at the same time.
-
-    Args:
-        path: The file.
-        what: What it is to hold, for the message.
-
-    Raises:
-        ConfigError: It cannot be written; says what to do.
     """
     try:
         try:
@@ -106,10 +99,6 @@ def create_private_database(path: Path, *, what: str) -> None:
 
 def check_replaceable(path: Path, *, what: str) -> None:
     """Refuse a place that ``write_private`` could not write to, before long work for it begins.
-
-    Args:
-        path: The file.
-        what: What it is to hold, for the message.
 
     Raises:
         ConfigError: It cannot be written; says what to do.
@@ -140,17 +129,10 @@ def write_private(path: Path, text: str, *, what: str) -> None:
 
 @contextmanager
 def replaced_private(path: Path, *, what: str) -> Generator[TextIO]:
-    """Write a file part by part, and put it into its place when the block has ended.
-
-    Args:
-        path: The file, as for ``write_private``.
-        what: What it holds, for the message.
+    """As ``write_private``, for a file that is written part by part.
 
     Yields:
         The new file. What is written to it is seen only when the block ends without an exception.
-
-    Raises:
-        ConfigError: It cannot be written; says what to do. What was there before is unchanged.
     """
     with (
         _replaced(path, what=what) as handle,
@@ -168,7 +150,7 @@ def replaced_private_bytes(path: Path, *, what: str) -> Generator[BinaryIO]:
 
 @contextmanager
 def _replaced(path: Path, *, what: str) -> Generator[int]:
-    """The new file, opened; whoever gets the descriptor closes it within the block."""
+    """The new file, opened; the descriptor is to be closed within the block."""
     try:
         refuse_special(path)
         # In the same directory, since a file cannot be moved to another disk in one step. Its mode
@@ -218,12 +200,7 @@ def _remedy(path: Path, error: OSError) -> str:
 
 
 def is_same_file(left: Path, right: Path) -> bool:
-    """Whether two paths lead to one file, by links and other spellings as well.
-
-    Args:
-        left: A path; there need not be a file.
-        right: Another one.
-    """
+    """Whether two paths lead to one file, by links and other spellings; there need not be one."""
     if left.exists() and right.exists():
         # Not by names alone: a hard link and a file system without case have two for one file.
         return left.samefile(right)
@@ -262,14 +239,10 @@ def refuse_special(path: Path) -> None:
 
 
 def _refuse(mode: int, path: str) -> None:
-    if stat.S_ISREG(mode):
-        return
-    code = errno.ENODEV
-    if stat.S_ISLNK(mode):
-        code = errno.ELOOP
-    elif stat.S_ISDIR(mode):
-        code = errno.EISDIR
-    raise OSError(code, os.strerror(code), path)
+    if not stat.S_ISREG(mode):
+        kinds = {stat.S_IFLNK: errno.ELOOP, stat.S_IFDIR: errno.EISDIR}
+        code = kinds.get(stat.S_IFMT(mode), errno.ENODEV)
+        raise OSError(code, os.strerror(code), path)
 
 
 def _check_and_tighten(found: os.stat_result, path: str, target: int | Path) -> None:

@@ -1,39 +1,53 @@
-"""The rows of a file, before anybody knows whether they are records: one line or cell table each.
+"""The rows of a file of any format, before it is known whether they are records.
 
 Every line of a file comes out as exactly one of four things: a row, a row that cannot be read, a
-blank line, or the header of a table. So what is counted here adds up to the lines of the file.
+blank line, or the header of a table. So what is counted here adds up to the lines of the file. JSON
+lines and CSV are read a row at a time. A file that is one JSON value as a whole, such as a list of
+records or RAGChecker's results of either format, is held in memory.
 """
 
 from __future__ import annotations
 
+import csv
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import BinaryIO, Final, Literal
 
-from claimspan.files.bounded import MAX_BYTES, discard_line
+from claimspan.errors import FileError
+from claimspan.files.jsonl import MAX_BYTES, Line, lines_of
+from claimspan.text.shapes import is_list, is_mapping
 
-__all__ = ["Line", "NoRow", "RawRow", "SkippedRow", "json_rows", "lines_of", "rows_of_list"]
+__all__ = [
+    "NOT_JSON",
+    "Document",
+    "NoRow",
+    "RawRow",
+    "SkippedRow",
+    "csv_rows",
+    "document_of",
+    "is_document",
+    "json_rows",
+]
 
 NOT_JSON: Final = "not JSON"
 
-_BOM: Final = b"\xef\xbb\xbf"
+_TOO_LONG: Final = "longer than 64 MiB"
 
+_MAX_LINES: Final = 10_000
+"""Lines of one row: an answer or a list of chunks has fewer, and all of them are read again if a
+mark is not closed."""
 
-@dataclass(frozen=True, slots=True)
-class Line:
-    """One line of a file."""
+_DELIMITERS: Final = ",;\t"
+"""What may stand between cells; the one that the header has most of."""
 
-    number: int
-    """Its number, from 1."""
-
-    content: bytes | None
-    """What it holds, without the byte order mark; None where it is longer than 64 MiB."""
-
-    @property
-    def text(self) -> str:
-        """Its text without its end; what is not UTF-8 becomes U+FFFD."""
-        return (self.content or b"").decode("utf-8", "replace").rstrip("\r\n")
+_COLUMNS: Final = (
+    *("response_claims", "gt_answer_claims", "answer2response", "response2answer"),
+    *("retrieved2response", "retrieved2answer"),
+)
+"""What RAGChecker's format of 2024-06 keeps beside the records, one entry for each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,68 +100,204 @@ class RawRow:
         return SkippedRow(self.place, self.n_lines, reason, text)
 
 
-def lines_of(file: BinaryIO) -> Iterator[Line]:
-    r"""Yield the lines of a file, blank ones too; they end at ``\n``.
-
-    Args:
-        file: Opened for reading bytes. A byte order mark at its beginning is left out.
-    """
-    number = 0
-    while content := file.readline(MAX_BYTES + 1):
-        number += 1
-        # A longer line is read in parts and dropped, since it alone could fill the memory.
-        if len(content) > MAX_BYTES and not content.endswith(b"\n"):
-            discard_line(file)
-            yield Line(number, None)
-        else:
-            # Editors on Windows write a byte order mark, which JSON does not allow and which would
-            # become part of the first column of CSV.
-            yield Line(number, content.removeprefix(_BOM) if number == 1 else content)
-
-
 def json_rows(file: BinaryIO) -> Iterator[RawRow | SkippedRow | NoRow]:
     """Yield the rows of a file of JSON lines, one line at a time.
 
     Args:
         file: Opened for reading bytes.
     """
-    return (_json_row(line) for line in lines_of(file))
+    for line in lines_of(file):
+        if line.content is None:
+            yield SkippedRow(line.number, 1, _TOO_LONG, "")
+        elif not line.content.strip():
+            yield NoRow(line.number, 1, "blank")
+        else:
+            yield _json_row(line, line.content)
 
 
-def rows_of_list(values: list[object]) -> Iterator[RawRow | SkippedRow | NoRow]:
-    """Yield the members of a JSON list as rows."""
-    return (RawRow(place, 0, value, None) for place, value in enumerate(values, start=1))
-
-
-def _json_row(line: Line) -> RawRow | SkippedRow | NoRow:
-    if line.content is None:
-        return SkippedRow(line.number, 1, "longer than 64 MiB", "")
-    if not line.content.strip():
-        return NoRow(line.number, 1, "blank")
-    value = _parsed(line.content)
-    if isinstance(value, _Problem):
-        # Only the last line of a file has no end: whoever wrote it was stopped in the middle of it.
-        is_cut = value.reason == NOT_JSON and not line.content.endswith(b"\n")
-        reason = f"{NOT_JSON}, cut off where the file ends" if is_cut else value.reason
-        return SkippedRow(line.number, 1, reason, line.text)
-    return RawRow(line.number, 1, value, line.text)
-
-
-class _Problem:
-    """Why a line holds no JSON object."""
-
-    def __init__(self, reason: str) -> None:
-        self.reason: Final = reason
-
-
-def _parsed(content: bytes) -> Mapping[str, object] | _Problem:
+def _json_row(line: Line, content: bytes) -> RawRow | SkippedRow:
     try:
         value: object = json.loads(content.decode("utf-8"))
     except UnicodeDecodeError:
-        return _Problem("not UTF-8")
+        reason = "not UTF-8"
     except (ValueError, RecursionError):
-        # json has no limit for nesting, so a line of brackets exhausts the stack instead.
-        return _Problem(NOT_JSON)
-    if not isinstance(value, dict):
-        return _Problem("not a JSON object")
-    return {str(key): item for key, item in value.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType] - any JSON value
+        # json has no limit for nesting, so a line of brackets exhausts the stack instead. Only the
+        # last line of a file has no end: what wrote it was stopped in the middle of it.
+        is_cut = not content.endswith(b"\n")
+        reason = f"{NOT_JSON}, cut off where the file ends" if is_cut else NOT_JSON
+    else:
+        if is_mapping(value):
+            return RawRow(line.number, 1, value, line.text)
+        reason = "not a JSON object"
+    return SkippedRow(line.number, 1, reason, line.text)
+
+
+def csv_rows(file: BinaryIO, *, keep_empty: bool = False) -> Iterator[RawRow | SkippedRow | NoRow]:
+    """Yield the rows of a CSV file with a header; cells are separated by comma, semicolon or tab.
+
+    A quotation mark that is not closed makes a CSV parser take the rest of the file for one cell.
+    Here the line with that mark is skipped alone, and reading goes on with the next one.
+
+    Args:
+        file: Opened for reading bytes.
+        keep_empty: Whether an empty cell is an empty text; by default it is an absent field.
+    """
+    lines, put_back = lines_of(file), deque[Line]()
+    header, delimiter = list[str](), ""
+    while (first := put_back.popleft() if put_back else next(lines, None)) is not None:
+        if first.content is not None and not first.content.strip():
+            yield NoRow(first.number, 1, "blank")
+            continue
+        if not delimiter:
+            delimiter = max(_DELIMITERS, key=first.text.count)
+            cells = _cells([first], delimiter)
+            # Without a header no row has as many cells, which is what is said of each.
+            header = [] if isinstance(cells, str) else [name.strip() for name in cells]
+            # The header is no record, and is counted all the same: lines have to add up.
+            yield NoRow(first.number, 1, "header")
+            continue
+        # Marks are counted, rather than each prefix parsed, so that a long row is parsed once.
+        taken, marks = [first], _marks(first)
+        # An odd mark may also be one of inches inside of a cell, which opens nothing.
+        if marks % 2 and isinstance(_cells([first], delimiter), str):
+            while marks % 2 and len(taken) < _MAX_LINES:
+                line = put_back.popleft() if put_back else next(lines, None)
+                if line is None:
+                    break
+                taken.append(line)
+                marks += _marks(line)
+        row = _csv_row(taken, delimiter, header, keep_empty=keep_empty)
+        if isinstance(row, SkippedRow):
+            # A mark that is not closed has taken lines of other rows. extendleft turns its argument
+            # around, so that the first line would be the last.
+            put_back.extendleft(reversed(taken[1:]))
+        yield row
+
+
+def _csv_row(
+    lines: Sequence[Line], delimiter: str, header: Sequence[str], *, keep_empty: bool
+) -> RawRow | SkippedRow:
+    first, cells = lines[0], _cells(lines, delimiter)
+    if isinstance(cells, str):
+        return SkippedRow(first.number, 1, cells, first.text)
+    # Neither padded nor cut: with a comma too many every cell behind it would be in a wrong column.
+    if len(cells) != len(header):
+        return SkippedRow(first.number, 1, "not as many cells as the header has", first.text)
+    value = {
+        name: cell for name, cell in zip(header, cells, strict=True) if keep_empty or cell.strip()
+    }
+    return RawRow(first.number, len(lines), value, "\n".join(line.text for line in lines))
+
+
+def _cells(lines: Sequence[Line], delimiter: str) -> list[str] | str:
+    """The cells of one row, or the reason why it cannot be read."""
+    if any(line.content is None for line in lines):
+        return _TOO_LONG
+    try:
+        texts = [(line.content or b"").decode("utf-8") for line in lines]
+    except UnicodeDecodeError:
+        return "not UTF-8"
+    # The module's limit of 128 KiB, which the chunks of one record may exceed, holds for the whole
+    # process: it is lifted for one row at a time.
+    limit = csv.field_size_limit(MAX_BYTES)
+    try:
+        rows = list(csv.reader(texts, delimiter=delimiter, strict=True))
+    except csv.Error:
+        # The module has one class for all faults. An odd mark tells that a cell was left open.
+        is_open = sum(map(_marks, lines)) % 2
+        return "a quotation mark that is not closed" if is_open else "not CSV"
+    finally:
+        csv.field_size_limit(limit)
+    # With marks in unexpected places two lines may each be a row, and then none was meant.
+    return rows[0] if len(rows) == 1 else "not CSV"
+
+
+def _marks(line: Line) -> int:
+    return (line.content or b"").count(b'"')
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A JSON file that was read as a whole."""
+
+    values: Sequence[object]
+    """What is to be a record each."""
+
+    metrics: Mapping[str, float] = field(default_factory=dict[str, float])
+    """The means that RAGChecker has written beside them, in per cent."""
+
+    others: frozenset[str] = frozenset()
+    """Names of what else the file holds, which belongs to no record."""
+
+    def rows(self) -> Iterator[RawRow]:
+        """The members as rows."""
+        return (RawRow(place, 0, value, None) for place, value in enumerate(self.values, start=1))
+
+
+def is_document(value: object) -> bool:
+    """Whether one JSON value holds several records, rather than being one."""
+    return is_list(value) or (is_mapping(value) and not {"results", "input_data"}.isdisjoint(value))
+
+
+def document_of(text: bytes, path: Path) -> Document | None:
+    """Parse a file as one JSON value.
+
+    Args:
+        text: What the file holds, in UTF-8 with or without a byte order mark.
+        path: The file, for messages.
+
+    Returns:
+        Its records; None if it is not JSON as a whole.
+
+    Raises:
+        FileError: It is JSON, and holds something else than records.
+    """
+    try:
+        # Not the bounded parser: a user's own results may well be larger than a line of a trace.
+        found: object = json.loads(text.decode("utf-8-sig"))
+    except (ValueError, RecursionError):
+        return None
+    whole = found if is_mapping(found) else dict[object, object]()
+    if "results" in whole:
+        rows = whole["results"]
+    elif "input_data" in whole:
+        rows = _with_columns(whole, path)
+    else:
+        rows = [found] if is_mapping(found) else found
+    if not is_list(rows):
+        raise FileError(
+            f"{str(path)!r} is not a list of records: write one JSON record a line, or a list"
+        )
+    names = map(str, whole if is_document(whole) else ())
+    others = frozenset(names) - {"results", "input_data", "metrics", *_COLUMNS}
+    return Document(rows, dict(_means(whole.get("metrics"))), others)
+
+
+def _with_columns(whole: Mapping[object, object], path: Path) -> object:
+    """The records of RAGChecker's format of 2024-06, whose labels stand in columns beside them."""
+    if not is_list(whole["input_data"]):
+        return None
+    rows: Sequence[object] = whole["input_data"]
+    for name in _COLUMNS:
+        column = whole.get(name)
+        if column is None:
+            continue
+        # A column that is too short would give labels to the wrong records from the gap on.
+        if not is_list(column) or len(column) != len(rows):
+            raise FileError(
+                f"{str(path)!r}: {name} has to be a list with one entry for each of the "
+                f"{len(rows)} records of input_data"
+            )
+        rows = [
+            {**row, name: label} if is_mapping(row) else row
+            for row, label in zip(rows, column, strict=True)
+        ]
+    return rows
+
+
+def _means(metrics: object) -> Iterator[tuple[str, float]]:
+    """The means of all groups; groups are called ``overall_metrics``, and ``overall`` before."""
+    for group in metrics.values() if is_mapping(metrics) else ():
+        for name, mean in group.items() if is_mapping(group) else ():
+            if isinstance(mean, int | float):
+                yield str(name), float(mean)

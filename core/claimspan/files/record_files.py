@@ -1,4 +1,4 @@
-"""Reads records from a file: JSON lines, CSV, Parquet, Arrow, a JSON list, RAGChecker's results.
+"""Files of records: read as a stream of rows, with an account of what became of every line.
 
 JSON lines, CSV, Parquet and Arrow are read a few rows at a time, and never held in memory. A JSON
 list and RAGChecker's results are one value each, and are parsed as a whole.
@@ -9,33 +9,71 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from claimspan.errors import FileError
-from claimspan.files.account import Account
-from claimspan.files.arrow_rows import arrow_rows, is_arrow
-from claimspan.files.csv_rows import csv_rows
-from claimspan.files.documents import Document, document_of, is_document
-from claimspan.files.jsonl import unreadable
-from claimspan.files.names import Columns
-from claimspan.files.raw_rows import NoRow, RawRow, SkippedRow, json_rows, lines_of, rows_of_list
+from claimspan.errors import ConfigError, FileError
+from claimspan.files.arrow import arrow_rows, is_arrow
+from claimspan.files.jsonl import lines_of, unreadable
+from claimspan.files.names import NAMES, Columns, accepted_names
+from claimspan.files.raw_rows import (
+    NOT_JSON,
+    Document,
+    NoRow,
+    RawRow,
+    SkippedRow,
+    csv_rows,
+    document_of,
+    is_document,
+    json_rows,
+)
 from claimspan.files.record_rows import InputRow, record_row
 from claimspan.records import RagRecord
+from claimspan.text.shapes import is_mapping
 
-__all__ = ["RecordFile", "read_records", "read_usable_records"]
+__all__ = [
+    "MAX_PLACES",
+    "Account",
+    "RecordFile",
+    "Skips",
+    "no_records",
+    "read_records",
+    "read_usable_records",
+]
 
 _WANTED: Final = "JSON, JSON-lines, CSV, Parquet or Arrow file of records"
 
 _LOOKED_AT: Final = 20
-"""Lines behind a broken first one that are looked at: where half of them are broken, all of these
+"""Lines behind a broken first one that are looked at: if half of all lines are broken, all of these
 are once in a million files."""
 
 _OPEN: Final = (b"[", b"{", b",", b":")
 """What the first line of a JSON value over several lines may end with."""
 
 _CSV: Final = frozenset({".csv", ".tsv"})
+
+MAX_PLACES: Final = 20
+"""Lines that are listed for one reason; the others are counted."""
+
+_MAX_NAMES: Final = 20
+_NAME_CHARACTERS: Final = 60
+
+_WRITE: Final = (
+    "write one JSON record with query and response a line, a JSON list, or a table (CSV with a "
+    f"header, Parquet, Arrow). Other names that are read: {accepted_names()}; --map "
+    "FIELD=COLUMN reads any"
+)
+
+_OTHERS: Final[tuple[tuple[frozenset[str], str], ...]] = (
+    (frozenset({"inputs", "outputs"}), "LangSmith"),
+    (frozenset({"attributes.input.value"}), "Phoenix"),
+    (frozenset({"attributes", "span_kind"}), "Phoenix"),
+    (frozenset({"input", "output"}), "Langfuse and TruLens"),
+)
+"""Fields of a row to the tools that write them. Only names that stand here are ever shown: the
+header of a table without one is content."""
 
 
 class RecordFile:
@@ -56,7 +94,9 @@ class RecordFile:
         self.path: Final = Path(path)
         self.columns: Final = columns or Columns()
         self._content: bytes | None = None
-        self._document: Document | None = None
+        self._is_csv: Final = self.path.suffix.lower() in _CSV
+        self.document: Document | None = None
+        """The file as one JSON value; None if its rows stand one behind the other."""
         try:
             # A pipe can be read once only, and its records are wanted more than once.
             if self.path.exists() and not self.path.is_file() and not self.path.is_dir():
@@ -64,25 +104,23 @@ class RecordFile:
                 self._content = self.path.read_bytes()
             with self._open() as file:
                 self._is_arrow: Final = is_arrow(file)
-            if not self._is_arrow and not self._is_csv:
-                self._document = self._find_document()
+                file.seek(0)
+                # A file of JSON lines may be larger than the memory: not all of it is parsed.
+                if not self._is_arrow and not self._is_csv and not _begins_with_a_line(file):
+                    file.seek(0)  # the look at the first lines has moved on in the file
+                    self.document = document_of(file.read(), self.path)
         except OSError as error:
             raise unreadable(self.path, error, wanted=_WANTED) from None
 
     @property
-    def document(self) -> Document | None:
-        """The file as one JSON value; None where it is JSON lines or CSV."""
-        return self._document
-
-    @property
     def recorded_means(self) -> Mapping[str, float]:
         """The means that RAGChecker has written beside its results, in per cent."""
-        return {} if self._document is None else self._document.metrics
+        return {} if self.document is None else self.document.metrics
 
     @property
     def unit(self) -> str:
         """What the place of a row is the number of: ``line`` or ``record``."""
-        return "line" if self._document is None and not self._is_arrow else "record"
+        return "line" if self.document is None and not self._is_arrow else "record"
 
     def rows(self) -> Iterator[InputRow | SkippedRow | NoRow]:
         """Read the file from its beginning.
@@ -107,7 +145,7 @@ class RecordFile:
         return (row for row in self.rows() if isinstance(row, InputRow))
 
     def every_record(self) -> Iterator[InputRow]:
-        """Read the records, where no row may be broken.
+        """Read the records, of which no row may be broken.
 
         Raises:
             FileError: A row is no record; names the line or the record.
@@ -118,13 +156,10 @@ class RecordFile:
             if isinstance(row, InputRow):
                 yield row
 
-    def readable_rows(self) -> Iterator[RawRow]:
-        """Read the rows that can be read, whether they are records or not.
-
-        Raises:
-            FileError: The file can no longer be read.
-        """
-        return (row for row in self._raw_rows() if isinstance(row, RawRow))
+    def first_fields(self) -> frozenset[str]:
+        """The names of the fields of the first row that can be read, record or not."""
+        rows = (row.value for row in self._raw_rows() if isinstance(row, RawRow))
+        return next((frozenset(map(str, row)) for row in rows if is_mapping(row)), frozenset[str]())
 
     def refusal(self, row: SkippedRow) -> FileError:
         """Return the error for a row that cannot be used, for those who skip none."""
@@ -134,16 +169,12 @@ class RecordFile:
             "(a text or a number)"
         )
 
-    @property
-    def _is_csv(self) -> bool:
-        return self.path.suffix.lower() in _CSV
-
     def _open(self) -> BinaryIO:
         return self.path.open("rb") if self._content is None else io.BytesIO(self._content)
 
     def _raw_rows(self) -> Iterator[RawRow | SkippedRow | NoRow]:
-        if self._document is not None:
-            yield from rows_of_list(self._document.rows)
+        if self.document is not None:
+            yield from self.document.rows()
             return
         try:
             with self._open() as file:
@@ -154,15 +185,6 @@ class RecordFile:
         except OSError as error:
             raise unreadable(self.path, error, wanted=_WANTED) from None
 
-    def _find_document(self) -> Document | None:
-        """The file as one JSON value; None where it holds JSON lines, so as not to parse all."""
-        with self._open() as file:
-            if _begins_with_a_line(file):
-                return None
-            # The look at the first lines has moved on in the file.
-            file.seek(0)
-            return document_of(file.read(), self.path)
-
 
 def _begins_with_a_line(file: BinaryIO) -> bool:
     """Whether the first lines show that the file is JSON lines.
@@ -170,24 +192,118 @@ def _begins_with_a_line(file: BinaryIO) -> bool:
     The first line may be broken; then one of the next tells, unless the first opens a list or an
     object, as ``{"results": [`` does.
     """
-    lines = (line.content or b"" for line in lines_of(file))
-    filled = (line for line in lines if line.strip())
+    filled = (content for _, content in lines_of(file) if content and content.strip())
     first = next(filled, b"").strip()
     found = _value(first)
     if found is None and not first.startswith(b"[") and not first.endswith(_OPEN):
         # Half of the lines may be broken: without a look at some more of them, a file larger than
         # the memory would be read as a whole only to find out that it is no JSON value.
-        return any(isinstance(_value(line), dict) for line in islice(filled, _LOOKED_AT))
-    return isinstance(found, dict) and not is_document(found)  # pyright: ignore[reportUnknownArgumentType] - any JSON value
+        return any(is_mapping(_value(line)) for line in islice(filled, _LOOKED_AT))
+    return is_mapping(found) and not is_document(found)
 
 
 def _value(line: bytes) -> object:
-    """The JSON value of a line; None where it is none."""
+    """The JSON value of a line; None if it is none."""
     try:
         value: object = json.loads(line)
     except (ValueError, RecursionError):
         return None
     return value
+
+
+@dataclass(slots=True)
+class Skips:
+    """The rows that were skipped for one reason."""
+
+    count: int = 0
+    """How many there are."""
+
+    places: list[int] = field(default_factory=list[int])
+    """The lines of the first ones, or their numbers in a JSON list."""
+
+
+@dataclass(slots=True)
+class Account:
+    """Counts what a file holds: ``rows = records + skipped``, and every line is in one of them."""
+
+    lines: int = 0
+    """Lines of the file; 0 for a JSON list."""
+
+    blank: int = 0
+    """Lines that are blank."""
+
+    header: int = 0
+    """Lines that are the header of a table."""
+
+    records: int = 0
+    """Rows that are records."""
+
+    skips: dict[str, Skips] = field(default_factory=dict[str, Skips])
+    """Reason to the rows that were skipped for it."""
+
+    missing: dict[str, int] = field(default_factory=dict[str, int])
+    """Optional field to the number of records that lack it."""
+
+    unread: dict[str, bool] = field(default_factory=dict[str, bool])
+    """The first columns that were not read, to whether they seem to hold the context."""
+
+    def add(self, row: InputRow | SkippedRow | NoRow) -> None:
+        """Count a row."""
+        self.lines += row.n_lines
+        match row:
+            case NoRow(what="blank"):
+                self.blank += 1
+            case NoRow():
+                self.header += 1
+            case SkippedRow():
+                skips = self.skips.setdefault(row.reason, Skips())
+                skips.count += 1
+                # A file of millions of broken lines must not become a list of as many numbers.
+                if len(skips.places) < MAX_PLACES:
+                    skips.places.append(row.place)
+            case InputRow():
+                self.records += 1
+                for name in row.missing:
+                    self.missing[name] = self.missing.get(name, 0) + 1
+                for name, is_context in row.unread.items():
+                    # The keys of JSON lines may be other ones in every line, and of any length.
+                    known = name[:_NAME_CHARACTERS]
+                    if known in self.unread or len(self.unread) < _MAX_NAMES:
+                        self.unread[known] = is_context or self.unread.get(known, False)
+
+    def check_columns(self, columns: Columns) -> None:
+        """Refuse to go on if the context is lost, or a column that the user names is not there.
+
+        Args:
+            columns: By which the rows were read.
+
+        Raises:
+            ConfigError: Either is so. The message names columns, and no text.
+        """
+        for name, column in columns.given.items():
+            if column and self.records and self.missing.get(name) == self.records:
+                raise ConfigError(
+                    f"no record has anything in the column {column!r}, which {name} is mapped to"
+                )
+        lost = [name for name, is_context in self.unread.items() if is_context]
+        if lost and "chunks" not in columns.given and self.missing.get("chunks") == self.records:
+            raise ConfigError(
+                f"no record has chunks, and {', '.join(map(repr, lost))} "
+                f"{'is' if len(lost) == 1 else 'are'} not read: give --map context={lost[0]} if it "
+                "holds the context, or --map context= to evaluate without (in Python "
+                f"columns={{'context': {lost[0]!r}}}, or ''); names that are read: "
+                f"{', '.join(NAMES['chunks'])}"
+            )
+
+    @property
+    def skipped(self) -> int:
+        """Rows that cannot be used."""
+        return sum(each.count for each in self.skips.values())
+
+    @property
+    def rows(self) -> int:
+        """All rows: records and what was skipped."""
+        return self.records + self.skipped
 
 
 def read_records(
@@ -204,8 +320,7 @@ def read_records(
         FileError: The file cannot be read, or a row is no record; names the line or the record.
         ConfigError: ``columns`` does not fit the file, or the context would be lost.
     """
-    file = RecordFile(path, Columns(columns))
-    account = Account()
+    file, account = RecordFile(path, Columns(columns)), Account()
     records: list[RagRecord] = []
     for row in file.every_record():
         account.add(row)
@@ -222,6 +337,7 @@ def read_usable_records(file: RecordFile) -> tuple[list[RagRecord], Account]:
 
     Raises:
         FileError: The file can no longer be read.
+        ConfigError: It holds no record, or the context would be lost.
     """
     account = Account()
     records: list[RagRecord] = []
@@ -229,4 +345,53 @@ def read_usable_records(file: RecordFile) -> tuple[list[RagRecord], Account]:
         account.add(row)
         if isinstance(row, InputRow):
             records.append(row.record)
+    if not records:
+        raise no_records(file, account)
+    account.check_columns(file.columns)
     return records, account
+
+
+def no_records(file: RecordFile, account: Account) -> ConfigError:
+    """Return the error for a file that holds no record: what it is instead, by its fields.
+
+    Args:
+        file: The file.
+        account: What was skipped, and why.
+    """
+    name = repr(str(file.path))
+    if file.path.is_file():  # a pipe can be read no more
+        with file.path.open("rb") as opened:
+            if b'"resourceSpans"' in opened.readline(1 << 16):  # spans as OTLP JSON
+                return ConfigError(
+                    f"{name} is a trace file, whose records were evaluated while they were "
+                    "written: see `claimspan report` and `claimspan stats`"
+                )
+    fields = file.first_fields()
+    if {"record", "evaluation", "metrics"} <= fields:
+        return ConfigError(
+            f"{name} is a file of results, whose records are evaluated: see `claimspan report`, "
+            "`claimspan compare` and `claimspan gate`"
+        )
+    absent = [c for c in file.columns.given.values() if c and c not in fields]
+    if absent and fields:
+        return ConfigError(f"the first row of {name} has no column {absent[0]!r}: check --map")
+    held, remedy = _instead(file, fields, " ".join(account.skips))
+    told = ", ".join(f"{skips.count} {reason}" for reason, skips in account.skips.items())
+    return ConfigError(f"{name} contains no records{f' ({told})' if told else ''}{held}: {remedy}")
+
+
+def _instead(file: RecordFile, fields: frozenset[str], reasons: str) -> tuple[str, str]:
+    """What a file holds in place of records, and what to do about it."""
+    for known, tool in _OTHERS:
+        if known <= fields:
+            told = f", but rows with {' and '.join(sorted(known))}, as in exports of {tool}"
+            return told, f"{_WRITE}; docs/migration.md says which field is which"
+    if all(
+        f"{name} is a list" in reasons or f"{name} is an object" in reasons
+        for name in ("query", "response")
+    ):
+        rows = "write it by rows, such as with to_json(path, orient='records', lines=True)"
+        return ", and is a table by columns", rows
+    if NOT_JSON in reasons and file.path.suffix.lower() == ".json" and file.unit == "line":
+        return ", and is not JSON as a whole, as if it were cut off", _WRITE
+    return "", _WRITE

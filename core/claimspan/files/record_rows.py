@@ -1,41 +1,152 @@
-"""From a row of a file to a record, or to the reason why it is none."""
+"""From a row of a file to a record and what the row holds of its evaluation, or to why it is none.
+
+An evaluation stands in a row in the form of RAGChecker's results.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Final, cast
+from typing import Annotated, Final, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, ValidationError
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    JsonValue,
+    ValidationError,
+    model_validator,
+)
 
 from claimspan.files.chunks import chunks_of, items_of, json_entries, seems_context, value_in
-from claimspan.files.names import Columns, field_of
+from claimspan.files.names import Columns, TextOrScalar, field_of, is_absent
 from claimspan.files.raw_rows import RawRow, SkippedRow
-from claimspan.files.recorded import Recorded
-from claimspan.files.scalars import TextOrScalar, is_absent
 from claimspan.records import Chunk, RagRecord
+from claimspan.text.shapes import is_mapping
+from claimspan.verdicts import Claim, Label
 
-__all__ = ["OPTIONAL", "InputRow", "record_row"]
+__all__ = ["OPTIONAL", "InputRow", "Recorded", "RecordedClaim", "record_row"]
 
 OPTIONAL: Final = ("chunks", "ground_truth", "id", "metadata")
 """Fields that a record may lack."""
 
+_LABELS, _TABLE = "is not a list of labels", "is not a table of labels"
 _WRONG: Final[Mapping[str, str]] = {
     "chunks": "is not a list of texts or of objects with a text",
     "id": "is neither a text nor a whole number",
     "metadata": "is not an object",
-    "answer2response": "is not a list of labels",
-    "response2answer": "is not a list of labels",
-    "retrieved2response": "is not a table of labels",
-    "retrieved2answer": "is not a table of labels",
+    **{"answer2response": _LABELS, "response2answer": _LABELS},
+    **{"retrieved2response": _TABLE, "retrieved2answer": _TABLE},
 }
-"""Field to what is wrong where it is there."""
+"""Field to what is wrong if it is there."""
 
 _TEXTS: Final = frozenset({"query", "response", "ground_truth"})
 """Fields that hold one text."""
 
 _LISTS_OF_TRUTHS: Final = frozenset({"ground_truths"})
 """Columns of which a cell may be a list as a text; in others it is the text that is meant."""
+
+RecordedClaim = str | tuple[str, ...]
+"""A claim as a text, or as subject, predicate and object."""
+
+
+def _label(value: object) -> object:
+    return Label.parse(value) if isinstance(value, str) else value
+
+
+_Label = Annotated[Label | None, BeforeValidator(_label)]
+_Column = tuple[_Label, ...] | None
+_Table = tuple[tuple[_Label, ...], ...] | None
+_Claims = tuple[RecordedClaim, ...] | None
+
+_SIDES: Final = (
+    ("response_claims", "answer2response", "retrieved2response"),
+    ("gt_answer_claims", "response2answer", "retrieved2answer"),
+)
+"""Fields with one entry for each claim of the response, and of the ground truth."""
+
+
+class Recorded(BaseModel):
+    """Claims, labels and metrics of one record; None if they are still to be found out."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False)
+
+    response_claims: _Claims = None
+    """Claims of the response."""
+
+    gt_answer_claims: _Claims = None
+    """Claims of the ground truth."""
+
+    answer2response: _Column = None
+    """Label of each response claim by the ground truth."""
+
+    response2answer: _Column = None
+    """Label of each ground-truth claim by the response."""
+
+    retrieved2response: _Table = None
+    """Label of each response claim by each chunk."""
+
+    retrieved2answer: _Table = None
+    """Label of each ground-truth claim by each chunk."""
+
+    metrics: Mapping[str, float] = Field(default_factory=dict[str, float])
+    """Metric to value, between 0 and 1."""
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Self:
+        # A label belongs to the claim at its place. With one missing it is not known which, and
+        # all behind it would be wrong.
+        if any(len(self._sizes(side)) > 1 for side in _SIDES):
+            raise ValueError("give as many labels as claims")
+        claims = (*(self.response_claims or ()), *(self.gt_answer_claims or ()))
+        if not all(map(_claim_text, claims)):
+            raise ValueError("give claims with a text")
+        return self
+
+    def _sizes(self, side: Sequence[str]) -> set[int]:
+        return {len(each) for name in side if (each := getattr(self, name)) is not None}
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is known yet."""
+        # A file may name every field and have null in each, which is as empty.
+        return not self.model_fields_set or self == Recorded()
+
+    def widths(self) -> set[int]:
+        """Numbers of chunks that the rows of both tables have."""
+        tables = (self.retrieved2response, self.retrieved2answer)
+        return {len(row) for table in tables for row in table or ()}
+
+    def over(self, other: Recorded) -> Recorded:
+        """Return this with what it lacks taken from another one, if that is of the same claims."""
+        # An empty list is kept: it says that a text has no claims, and not that they are unknown.
+        mine = {name: value for name, value in self if value is not None and name != "metrics"}
+        theirs = dict(other)
+        for side in _SIDES:
+            # A file may have claims of a blank text, of which a judge finds none. Labels of other
+            # claims would be given to these.
+            if (known := self._sizes(side)) and other._sizes(side) - known:
+                theirs.update(dict.fromkeys(side))
+        both = {**theirs, **mine, "metrics": {**other.metrics, **self.metrics}}
+        return Recorded.model_validate(both)
+
+    def response(self) -> list[Claim] | None:
+        """The claims of the response."""
+        return _claims(self.response_claims)
+
+    def ground_truth(self) -> list[Claim] | None:
+        """The claims of the ground truth."""
+        return _claims(self.gt_answer_claims)
+
+
+def _claim_text(claim: RecordedClaim) -> str:
+    """The text of a claim: subject, predicate and object with spaces between them."""
+    return claim.strip() if isinstance(claim, str) else " ".join(" ".join(claim).split())
+
+
+def _claims(claims: Sequence[RecordedClaim] | None) -> list[Claim] | None:
+    return None if claims is None else [Claim(text=_claim_text(each)) for each in claims]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +195,6 @@ class _Record(BaseModel):
         default_factory=dict[str, JsonValue]
     )
 
-    def missing(self) -> tuple[str, ...]:
-        """The optional fields that are absent, or hold nothing."""
-        fields = dict(self)
-        return tuple(name for name in OPTIONAL if fields[name] in (None, "", (), {}))
-
 
 def record_row(row: RawRow, index: int, columns: Columns) -> InputRow | SkippedRow:
     """Return the record of a row, or the reason why it is none.
@@ -98,30 +204,37 @@ def record_row(row: RawRow, index: int, columns: Columns) -> InputRow | SkippedR
         index: Its place among all rows of the file.
         columns: Which column is which field.
     """
-    value = row.value
-    if not isinstance(value, Mapping):
+    if not is_mapping(row.value):
         return row.skipped("not an object")
-    given = {str(name): each for name, each in cast("Mapping[object, object]", value).items()}
+    given = {str(name): each for name, each in row.value.items()}
     read = columns.read(given)
     try:
-        valid = _Record.model_validate(dict(_fields(given, read)))
+        fields = dict(_Record.model_validate(dict(_fields(given, read))))
     except ValidationError as error:
         return row.skipped(_reason(error))
     try:
         recorded = Recorded.model_validate(dict(_known(given)))
     except ValidationError as error:
         return row.skipped(_reason(error, "claims and labels do not fit together"))
+    # Files have numbers for ids as often as texts, and the id of a file of results is a text.
+    fields["id"] = None if fields["id"] is None else str(fields["id"])
+    record = RagRecord.model_validate(fields)
     # Chunks are known by their place in a row of labels, so one chunk more or less would shift the
     # labels to other chunks.
-    if recorded.widths() - {len(valid.chunks)}:
+    if recorded.widths() - {len(record.chunks)}:
         return row.skipped("not as many labels as chunks")
     unread = {
-        name: not valid.chunks and field_of(name) in (None, "chunks") and seems_context(value)
-        for name, value in given.items()
-        if name not in read.values() and name not in Recorded.model_fields and not _is_empty(value)
+        name: not record.chunks and field_of(name) in (None, "chunks") and seems_context(each)
+        for name, each in given.items()
+        if name not in read.values() and name not in Recorded.model_fields
+        if not is_absent(each) and not _is_empty(each)
     }
-    missing = valid.missing()
-    return InputRow(index, row.place, row.n_lines, _record(valid), recorded, missing, unread)
+    missing = tuple(name for name in OPTIONAL if fields[name] in (None, "", (), {}))
+    return InputRow(index, row.place, row.n_lines, record, recorded, missing, unread)
+
+
+def _is_empty(value: object) -> bool:
+    return isinstance(value, str | list | dict) and not value
 
 
 def _fields(row: Mapping[str, object], read: Mapping[str, str]) -> Iterator[tuple[str, object]]:
@@ -141,45 +254,21 @@ def _known(row: Mapping[str, object]) -> Iterator[tuple[str, object]]:
             yield name, value_in(value) if isinstance(value, str) else value
 
 
-def _is_empty(value: object) -> bool:
-    return is_absent(value) or (isinstance(value, str | list | dict) and not value)
-
-
 def _reason(error: ValidationError, whole: str = "not an object") -> str:
     """What is wrong with a row; without its values, which may be private."""
     problems: dict[str, None] = {}
     for each in error.errors():
         field = str(each["loc"][0]) if each["loc"] else ""
+        problem = _WRONG.get(field, "cannot be used")
         # Within a field something else may be missing, such as the text of a chunk.
-        is_missing = each["type"] == "missing" and len(each["loc"]) == 1
-        problem = "is missing" if is_missing else _wrong(field, each["input"])
+        if each["type"] == "missing" and len(each["loc"]) == 1:
+            problem = "is missing"
+        elif field in _TEXTS:
+            # Files with several right answers have a list here, which no single text stands for.
+            kinds = ((list, "is a list, not a text"), (dict, "is an object, not a text"))
+            wrong = (told for kind, told in kinds if isinstance(each["input"], kind))
+            problem = next(wrong, "is not a text")
         # A dict rather than a set: the same problem counts once, and reasons keep one order, by
         # which they are grouped in the account.
         problems[f"{field} {problem}" if field else whole] = None
     return ", ".join(problems)
-
-
-def _wrong(field: str, value: object) -> str:
-    """What is wrong with a field that is there; of its value only the kind."""
-    if field not in _TEXTS:
-        return _WRONG.get(field, "cannot be used")
-    # Files with several right answers have a list here, which no single text stands for.
-    match value:
-        case list():
-            return "is a list, not a text"
-        case dict():
-            return "is an object, not a text"
-        case _:
-            return "is not a text"
-
-
-def _record(valid: _Record) -> RagRecord:
-    return RagRecord(
-        # Files have numbers for ids as often as texts, and the id of a file of results is a text.
-        id=None if valid.id is None else str(valid.id),
-        query=valid.query,
-        response=valid.response,
-        ground_truth=valid.ground_truth,
-        chunks=valid.chunks,
-        metadata=valid.metadata,
-    )

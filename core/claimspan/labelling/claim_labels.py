@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Final, cast
 
 from claimspan.errors import FileError, LabelError
-from claimspan.files.csv_rows import csv_rows
 from claimspan.files.jsonl import unreadable
-from claimspan.files.raw_rows import NoRow, SkippedRow
+from claimspan.files.raw_rows import NoRow, SkippedRow, csv_rows
 from claimspan.labelling.keys import claim_digest
 from claimspan.meta_evaluation.labelled import HumanLabel
 from claimspan.verdicts import Label

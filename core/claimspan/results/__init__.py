@@ -1,8 +1,8 @@
 """The results of evaluated records, in files: one system's over one dataset.
 
-``rows`` is what a line holds, and ``result_file`` writes and goes on with a file of them.
-``rag_results`` does the same with RAGChecker's results, of which ``rag_result`` is one.
-``recorded_judge`` asks a judge only for what a file does not hold, and ``summary`` adds up a run.
+``rows`` is what a line holds and what many come to, and ``result_file`` writes and goes on with a
+file of them. ``rag_results`` does the same with RAGChecker's results. ``recorded_judge`` asks a
+judge only for what a file does not hold.
 """
 
 from __future__ import annotations

@@ -3,6 +3,10 @@
 The file is one JSON value, so it is replaced as a whole: as a checkpoint every half minute, and at
 the end. What was evaluated since the last time stands in a file of results beside it, which is
 removed when the JSON is complete. A process that is killed loses nothing.
+
+A claim is written as three texts, since ragchecker's joint check reads the first three of each: as
+subject, predicate and object if it came so, else as the claim and two empty texts. A matrix with an
+undecided verdict is written as null, which means "still to be checked" there.
 """
 
 from __future__ import annotations
@@ -10,23 +14,45 @@ from __future__ import annotations
 import hashlib
 import json
 import time
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Final, TextIO
 
+from pydantic import BaseModel, ConfigDict
+
 from claimspan.errors import ConfigError, FileError
-from claimspan.files.documents import Document
+from claimspan.evaluation.result import Evaluation
+from claimspan.files.names import CHUNK_NAMES, Columns
 from claimspan.files.private import replaced_private
 from claimspan.files.raw_rows import SkippedRow
 from claimspan.files.record_files import RecordFile
-from claimspan.files.record_rows import InputRow
-from claimspan.files.recorded import Recorded
+from claimspan.files.record_rows import InputRow, Recorded, RecordedClaim
+from claimspan.metrics.compute import measure
 from claimspan.records import RagRecord
-from claimspan.results.rag_result import GROUPS, RagResult, without_a_place
 from claimspan.results.result_file import ResultFile
-from claimspan.results.summary import Mean
+from claimspan.results.rows import Mean, ResultRow
+from claimspan.text.shapes import is_list, is_mapping
+from claimspan.verdicts import Label, VerdictMatrix
 
-__all__ = ["GROUPS", "RagResultsFile", "per_cent"]
+__all__ = ["GROUPS", "RAGCHECKER_METRICS", "RagResult", "RagResultsFile", "per_cent"]
+
+GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
+    "overall_metrics": ("precision", "recall", "f1"),
+    "retriever_metrics": ("claim_recall", "context_precision"),
+    "generator_metrics": (
+        "context_utilization",
+        "noise_sensitivity_in_relevant",
+        "noise_sensitivity_in_irrelevant",
+        "hallucination",
+        "self_knowledge",
+        "faithfulness",
+    ),
+}
+"""RAGChecker's groups and their metrics."""
+
+RAGCHECKER_METRICS: Final = tuple(name for group in GROUPS.values() for name in group)
+"""The metrics that RAGChecker has, in its order."""
 
 CHECKPOINT_SECONDS: Final = 30.0
 """Time between two checkpoints."""
@@ -34,12 +60,117 @@ CHECKPOINT_SECONDS: Final = 30.0
 SHARE: Final = 20
 """Writing may take one part in this many of the time: a file of 1 GB takes a while."""
 
+_LABELS: Final[Mapping[Label, str]] = {
+    Label.ENTAILED: "Entailment",
+    Label.NEUTRAL: "Neutral",
+    Label.CONTRADICTED: "Contradiction",
+}
+"""Label to RAGChecker's spelling, which its formulas compare letter by letter."""
+
 _NAMED: Final = 5
 """Fields that a message names."""
 
+_EMPTY: Final[tuple[object, ...]] = (None, "", [], {})
+"""What is as good as absent, so that nothing is lost with it. 0 and false say something."""
 
-class RagResultsFile:
-    """A file of RAGChecker's results that is written while records are evaluated."""
+_Claims = Sequence[Sequence[str]] | None
+_Column = Sequence[str] | None
+_Table = Sequence[Sequence[str]] | None
+
+
+class RagResult(BaseModel):
+    """A record with its evaluation, with the fields and spellings of ragchecker 0.1.9."""
+
+    model_config = ConfigDict(frozen=True)
+
+    query_id: str | None
+    query: str
+    gt_answer: str
+    response: str
+    retrieved_context: Sequence[Mapping[str, str]]
+    response_claims: _Claims
+    gt_answer_claims: _Claims
+    answer2response: _Column
+    response2answer: _Column
+    retrieved2response: _Table
+    retrieved2answer: _Table
+    metrics: Mapping[str, float]
+
+    @classmethod
+    def of(cls, record: RagRecord, recorded: Recorded, evaluation: Evaluation | None) -> RagResult:
+        """Return a record as RAGChecker has it.
+
+        Args:
+            record: The record.
+            recorded: What its file held; it stays as it is.
+            evaluation: What was found out beside it; None or one with an error adds nothing.
+        """
+        whole = recorded
+        if evaluation is not None and evaluation.error is None:
+            whole = recorded.over(_found(evaluation))
+        return cls(
+            query_id=record.id,
+            query=record.query,
+            gt_answer=record.ground_truth or "",
+            response=record.response,
+            retrieved_context=[{"doc_id": each.id, "text": each.text} for each in record.chunks],
+            response_claims=_triplets(whole.response_claims),
+            gt_answer_claims=_triplets(whole.gt_answer_claims),
+            answer2response=_spelled(whole.answer2response),
+            response2answer=_spelled(whole.response2answer),
+            retrieved2response=_table(whole.retrieved2response),
+            retrieved2answer=_table(whole.retrieved2answer),
+            metrics=whole.metrics,
+        )
+
+
+def _found(evaluation: Evaluation) -> Recorded:
+    """What an evaluation has found out, with 0.0 for a metric without a value as ragchecker has."""
+    # Whatever --undefined says: ragchecker has no value for "undefined", and computes the means
+    # over all records.
+    metrics = measure(evaluation.matrices, undefined="zero").metrics
+    has_truth = evaluation.ground_truth_vs_response is not None
+    truths = evaluation.ground_truth_claims if has_truth else None
+    return Recorded(
+        response_claims=tuple(claim.text for claim in evaluation.response_claims),
+        gt_answer_claims=None if truths is None else tuple(claim.text for claim in truths),
+        answer2response=_column(evaluation.response_vs_ground_truth),
+        response2answer=_column(evaluation.ground_truth_vs_response),
+        retrieved2response=_rows(evaluation.response_vs_chunks),
+        retrieved2answer=_rows(evaluation.ground_truth_vs_chunks),
+        metrics={name: metrics[name] for name in RAGCHECKER_METRICS if name in metrics},
+    )
+
+
+def _rows(matrix: VerdictMatrix | None) -> tuple[tuple[Label | None, ...], ...] | None:
+    return None if matrix is None else tuple(map(tuple, matrix.labels))
+
+
+def _column(matrix: VerdictMatrix | None) -> tuple[Label | None, ...] | None:
+    return None if matrix is None else tuple(row[0] for row in matrix.labels)
+
+
+def _triplets(claims: Sequence[RecordedClaim] | None) -> _Claims:
+    if claims is None:
+        return None
+    parts = ([claim] if isinstance(claim, str) else list(claim) for claim in claims)
+    # Of a claim that is one text the joint check of ragchecker would read three letters.
+    return [[*each, "", ""][: max(3, len(each))] for each in parts]
+
+
+def _spelled(labels: Sequence[Label | None] | None) -> _Column:
+    spelled = [_LABELS[label] for label in labels or () if label is not None]
+    # One label that is missing would move all behind it to other claims, so the whole column waits.
+    return None if labels is None or len(spelled) < len(labels) else spelled
+
+
+def _table(rows: Sequence[Sequence[Label | None]] | None) -> _Table:
+    spelled = [row for row in map(_spelled, rows or ()) if row is not None]
+    return None if rows is None or len(spelled) < len(rows) else spelled
+
+
+class RagResultsFile(ResultFile):
+    """A file of RAGChecker's results, beside a file of results that grows line by line."""
 
     def __init__(self, path: Path, records: RecordFile) -> None:
         """Find out what is done; no file is changed yet.
@@ -49,88 +180,86 @@ class RagResultsFile:
             records: The input.
 
         Raises:
-            ConfigError: The file holds something else than RAGChecker's results.
+            ConfigError: The file holds something else than RAGChecker's results, or has fields
+                that these have no place for.
         """
-        self.path = path
-        self.journal: Final = ResultFile(path.with_name(f"{path.name}.journal.jsonl"))
+        super().__init__(path.with_name(f"{path.name}.journal.jsonl"))
+        self._whole = path
         self._records = records
         self._prior = _prior(path)
         self._due = time.monotonic() + CHECKPOINT_SECONDS
 
     def recorded(self, row: InputRow) -> Recorded:
-        """Return what input and output hold of a record's evaluation; the output counts first."""
+        """What input and output hold of a record's evaluation; the output counts first."""
         prior = self._prior.get(_identity(row.record)) if self._prior else None
         return row.recorded if prior is None else prior.over(row.recorded)
 
-    def check(self) -> None:
-        """Make sure that the file holds results of the input alone.
-
-        Raises:
-            ConfigError: It holds a record that the input does not have.
-        """
-        if not self._prior:
-            return
-        found = {_identity(row.record) for row in self._records.records()}
+    def check(self, n_done: int) -> None:
+        """As for any file of results."""
         # Before anything is written: a record that the input lacks would be gone afterwards.
-        if not self._prior.keys() <= found:
-            raise self.journal.of_another_input()
+        if self._prior:
+            found = {_identity(row.record) for row in self._records.records()}
+            if not self._prior.keys() <= found:
+                raise self.of_another_input()
+        super().check(n_done)
 
-    def checkpoint(self) -> None:
-        """Write the file if the last time is long enough ago.
+    def add(self, row: ResultRow) -> None:
+        """Append a line, and write the whole if the last time is long enough ago.
 
         Raises:
-            ConfigError: The file cannot be written.
+            FileError: The line cannot be written.
+            ConfigError: The whole cannot be written.
         """
-        if time.monotonic() < self._due:
-            return
+        super().add(row)
         started = time.monotonic()
-        self._write(is_final=False)
+        if started < self._due:
+            return
+        self._write_whole(is_final=False)
         now = time.monotonic()
         # A file of 1,000 MB takes seconds to write, so the pause grows with it.
         self._due = now + max(CHECKPOINT_SECONDS, SHARE * (now - started))
 
-    def finish(self, *, is_final: bool) -> None:
-        """Write the file for the last time.
+    def close(self, *, is_final: bool = True) -> None:
+        """Write the whole for the last time.
 
         Args:
-            is_final: Whether every record had its turn. Then the means are written, and the
-                journal is removed.
+            is_final: Whether every record had its turn. Then the means are written, and the lines
+                are removed.
 
         Raises:
-            ConfigError: The file cannot be written.
+            ConfigError: The whole cannot be written.
         """
-        self.journal.close()
-        # The journal is removed only after this: until the new file is in its place, it is the only
-        # copy.
-        self._write(is_final=is_final)
+        super().close()
+        # The lines are removed only after this: until the new file is in its place, they are the
+        # only copy.
+        self._write_whole(is_final=is_final)
         if is_final:
-            self.journal.path.unlink(missing_ok=True)
+            self.path.unlink(missing_ok=True)
 
-    def _write(self, *, is_final: bool) -> None:
-        means: dict[str, Mean] = {}
-        with replaced_private(self.path, what="the results") as file:
+    def _write_whole(self, *, is_final: bool) -> None:
+        with replaced_private(self._whole, what="the results") as file:
             file.write('{"results": [\n')
-            self._write_results(file, means)
+            means = self._write_results(file)
+            # ragchecker writes no means into its checkpoints either.
             groups = {
-                group: {name: per_cent(means[name]) for name in names if name in means}
+                group: {n: per_cent(means[n]) for n in names if n in means and is_final}
                 for group, names in GROUPS.items()
             }
-            if not is_final:
-                # ragchecker writes no means into its checkpoints either.
-                groups = {group: dict[str, float]() for group in GROUPS}
             file.write(f'\n], "metrics": {json.dumps(groups)}}}\n')
 
-    def _write_results(self, file: TextIO, means: dict[str, Mean]) -> None:
+    def _write_results(self, file: TextIO) -> Mapping[str, Mean]:
+        means: dict[str, Mean] = {}
         separator = ""
-        # In the order of the input, which the journal does not have: records end in any order.
+        # In the order of the input, which the lines do not have: records end in any order.
         for row in self._records.records():
-            found = self.journal.row(row.index)
+            found = self.row(row.index)
             evaluation = None if found is None else found.evaluation
             result = RagResult.of(row.record, self.recorded(row), evaluation)
             for name, value in result.metrics.items():
                 means.setdefault(name, Mean()).add(value)
             file.write(separator + result.model_dump_json())
             separator = ",\n"
+        return means
 
 
 def per_cent(mean: Mean) -> float:
@@ -142,43 +271,53 @@ def per_cent(mean: Mean) -> float:
 
 
 def _prior(path: Path) -> dict[str, Recorded]:
+    """What the file holds already, by the identity of each record."""
     if not path.exists():
         return {}
+    no_results = ConfigError(
+        f"{path} holds something else than RAGChecker's results: give another path with -o, or "
+        "--format jsonl to go on with JSON lines"
+    )
     try:
         file = RecordFile(path)
     except FileError:
-        raise _no_results(path) from None
-    if file.document is not None:
-        _refuse_loss(path, file.document)
-    prior: dict[str, Recorded] = {}
-    for row in file.rows():
-        if isinstance(row, SkippedRow) or file.document is None:
-            raise _no_results(path)
-        if isinstance(row, InputRow):
-            prior[_identity(row.record)] = row.recorded
-    return prior
-
-
-def _refuse_loss(path: Path, document: Document) -> None:
-    """Refuse to replace a file that holds more than this format has a place for.
-
-    Raises:
-        ConfigError: A record has other fields, or the file has.
-    """
-    lost = {*document.others, *chain.from_iterable(map(without_a_place, document.rows))}
-    if lost:
+        raise no_results from None
+    if file.document is None:
+        if any(True for _ in file.rows()):
+            raise no_results
+        return {}
+    # A file that holds more than this format has a place for must not be replaced.
+    placeless = map(_without_a_place, file.document.values)
+    if lost := {*file.document.others, *chain.from_iterable(placeless)}:
         names = ", ".join(sorted(lost)[:_NAMED])
         raise ConfigError(
             f"{path} has fields that RAGChecker's results have no place for ({names}), and would "
             "lose them: give another path with -o"
         )
+    prior: dict[str, Recorded] = {}
+    for row in file.rows():
+        if isinstance(row, SkippedRow):
+            raise no_results
+        if isinstance(row, InputRow):
+            prior[_identity(row.record)] = row.recorded
+    return prior
 
 
-def _no_results(path: Path) -> ConfigError:
-    return ConfigError(
-        f"{path} holds something else than RAGChecker's results: give another path with -o, or "
-        "--format jsonl to go on with JSON lines"
-    )
+def _without_a_place(row: object) -> Iterator[str]:
+    """Yield the fields of a record in a file that are not written with it."""
+    if not is_mapping(row):
+        return
+    fields = {str(name): value for name, value in row.items()}
+    read = Columns().read(fields)
+    # Of two names of one field only one is read, and the other would be gone.
+    placed = {*RagResult.model_fields, *(read[name] for name in read if name != "metadata")}
+    yield from (name for name in fields if name not in placed and fields[name] not in _EMPTY)
+    chunks = fields.get(read.get("chunks", ""))
+    for chunk in chunks if is_list(chunks) else ():
+        parts = chunk if is_mapping(chunk) else dict[object, object]()
+        held = {next((n for n in CHUNK_NAMES[p] if n in parts), "") for p in ("id", "text")}
+        others = parts.keys() - held
+        yield from (f"{read['chunks']}.{part}" for part in others if parts[part] not in _EMPTY)
 
 
 def _identity(record: RagRecord) -> str:

@@ -4,24 +4,23 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from claimspan.errors import JudgeError
 from claimspan.evaluation.evaluate import MAX_CLAIMS, aevaluate_many
 from claimspan.evaluation.matrices import ground_truth_of
 from claimspan.evaluation.result import Evaluation
 from claimspan.evaluation.selection import Selection
-from claimspan.files.recorded import Recorded
+from claimspan.files.record_rows import Recorded
 from claimspan.judges.protocol import Cell, Judge
 from claimspan.metrics.compute import Undefined
 from claimspan.records import RagRecord
 from claimspan.verdicts import Claim, Label, Verdict, VerdictMatrix
 
-__all__ = ["RECORDED", "RecordedJudge", "evaluate_recorded", "is_complete"]
+__all__ = ["RECORDED", "evaluate_recorded", "is_complete"]
 
 RECORDED: Final = "recorded"
-"""Name of the judge where a file has given the verdicts."""
+"""Name of the judge if a file has given the verdicts."""
 
 _Labels = Sequence[Sequence[Label | None]]
 
@@ -29,14 +28,13 @@ _VERDICTS: Final = {label: Verdict(label=label) for label in Label}
 """One verdict for each label: a file has thousands of cells."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Area:
+class _Area(NamedTuple):
     """One of the four matrices, as a part of all claims against all texts."""
 
     rows: range
     columns: range
     labels: _Labels | None
-    """What is recorded; None where the judge has to be asked."""
+    """What is recorded; None if the judge has to be asked."""
 
 
 def is_complete(record: RagRecord, recorded: Recorded) -> bool:
@@ -66,46 +64,41 @@ async def evaluate_recorded(
     Args:
         record: The record.
         recorded: Claims and labels that are known.
-        judge: Asked for the rest; None only where nothing is left to ask for.
+        judge: Asked for the rest; None only if nothing is left to ask for.
         undefined: As in ``aevaluate``.
         selection: What is measured.
 
     Returns:
-        The evaluation; where the judge failed, its ``error`` says why.
+        The evaluation; if the judge failed, its ``error`` says why.
     """
     # Straight to the judge, so that its own name, batches and sparse checks stay as they are.
-    if recorded.is_empty and judge is not None:
-        found = await aevaluate_many(
-            [record], judge=judge, metrics=selection, undefined=undefined, progress=False
-        )
-    else:
-        sizes = (len(recorded.response_claims or ()), len(recorded.gt_answer_claims or ()))
-        found = await aevaluate_many(
-            [record],
-            judge=RecordedJudge(record, recorded, judge),
-            metrics=selection,
-            undefined=undefined,
-            # Claims that are recorded have their labels, and cost nothing.
-            max_claims=max(MAX_CLAIMS, *sizes),
-            progress=False,
-        )
+    asked = judge
+    if asked is None or not recorded.is_empty:
+        asked = _RecordedJudge(record, recorded, judge)
+    sizes = (len(recorded.response_claims or ()), len(recorded.gt_answer_claims or ()))
+    found = await aevaluate_many(
+        [record],
+        judge=asked,
+        metrics=selection,
+        undefined=undefined,
+        # Claims that are recorded have their labels, and cost nothing.
+        max_claims=max(MAX_CLAIMS, *sizes),
+        progress=False,
+    )
     return found[0]
 
 
-class RecordedJudge:
-    """Answers from a file for one record, and asks a judge for what is not in it."""
+class _RecordedJudge:
+    """Answers from a file for one record, and asks a judge for what is not in it.
+
+    Labels without their claims do not count: claims that are extracted anew may be others, in
+    another order.
+    """
 
     is_recorded: Final = True
     """The verdicts are others': an evaluation takes them as they are, coherent or not."""
 
     def __init__(self, record: RagRecord, recorded: Recorded, judge: Judge | None) -> None:
-        """Find out what is known.
-
-        Args:
-            record: The record.
-            recorded: Claims and labels that are known; labels without their claims do not count.
-            judge: Asked for the rest; None where nothing is left to ask for.
-        """
         self._judge = judge
         self._recorded = recorded
         self._n_chunks = len(record.chunks)
@@ -128,11 +121,10 @@ class RecordedJudge:
 
     @property
     def version(self) -> str:
-        """The judge's version; empty where it was not asked."""
+        """The judge's version; empty if it was not asked."""
         return str(getattr(self._judge, "version", "")) if self._has_asked else ""
 
     async def extract_claims(self, text: str, *, question: str | None = None) -> list[Claim]:
-        """Return the claims of the next text, as ``Judge`` says."""
         is_response = self._texts.popleft() == "response"
         known = self._recorded.response() if is_response else self._recorded.ground_truth()
         if known is None:
@@ -146,7 +138,6 @@ class RecordedJudge:
     async def check(
         self, claims: Sequence[Claim], references: Sequence[str], *, question: str | None = None
     ) -> VerdictMatrix:
-        """Check the claims of the response against the chunks, as ``Judge`` says."""
         cells = [(i, j) for i in range(len(claims)) for j in range(len(references))]
         return await self.check_cells(claims, references, cells, question=question)
 
@@ -158,34 +149,30 @@ class RecordedJudge:
         *,
         question: str | None = None,
     ) -> VerdictMatrix:
-        """Check all claims against all texts of the record, as ``SparseJudge`` says."""
         found: list[list[Verdict | None]] = [[None] * len(references) for _ in claims]
         asked = frozenset(cells)
         for area in self._areas(len(claims), len(references)):
             if not area.rows or not area.columns or (area.rows[0], area.columns[0]) not in asked:
                 continue
-            verdicts = await self._verdicts(area, claims, references, question)
+            if area.labels is None:
+                asked_of = [claims[i] for i in area.rows]
+                texts = [references[j] for j in area.columns]
+                answer = await self._asked().check(asked_of, texts, question=question)
+                verdicts: Sequence[Sequence[Verdict | None]] = answer.rows
+            else:
+                self._has_answered = True
+                verdicts = [
+                    [_VERDICTS[each] if each else None for each in row] for row in area.labels
+                ]
             for i, row in zip(area.rows, verdicts, strict=True):
                 for j, verdict in zip(area.columns, row, strict=True):
                     found[i][j] = verdict
         return VerdictMatrix.of(found, len(references))
 
-    async def _verdicts(
-        self, area: _Area, claims: Sequence[Claim], references: Sequence[str], question: str | None
-    ) -> Sequence[Sequence[Verdict | None]]:
-        if area.labels is not None:
-            self._has_answered = True
-            return [[_VERDICTS[each] if each else None for each in row] for row in area.labels]
-        asked = [claims[i] for i in area.rows]
-        texts = [references[j] for j in area.columns]
-        return (await self._asked().check(asked, texts, question=question)).rows
-
     def _areas(self, n_claims: int, n_references: int) -> Iterator[_Area]:
-        """The matrices, where the texts are all chunks, then the ground truth and the response."""
+        """The matrices; the texts are all chunks, then the ground truth and the response."""
         known = self._recorded
         response, chunks = range(self._n_response), range(self._n_chunks)
-        # Labels without their claims cannot be used: claims that are extracted anew may be others,
-        # in another order.
         is_known = known.response_claims is not None
         yield _Area(response, chunks, known.retrieved2response if is_known else None)
         if n_references == self._n_chunks:  # there is no ground truth

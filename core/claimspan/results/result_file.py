@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import BinaryIO, Self
+from typing import BinaryIO, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -19,11 +19,15 @@ from claimspan.errors import ConfigError, FileError
 from claimspan.evaluation.matrices import ground_truth_of
 from claimspan.evaluation.selection import Selection
 from claimspan.files.private import cannot_write, refuse_special
+from claimspan.files.record_rows import InputRow, Recorded
 from claimspan.metrics.compute import Undefined
 from claimspan.records import RagRecord
 from claimspan.results.rows import ResultRow, digest
 
 __all__ = ["ResultFile"]
+
+
+_T = TypeVar("_T", bound=BaseModel)
 
 
 class _Key(BaseModel):
@@ -55,8 +59,8 @@ class ResultFile:
         try:
             # Before it is read: a FIFO would never end, and a device must not be replaced.
             refuse_special(path)
-            if path.exists():
-                self._done = {key.index: key.digest for key in _keys(path) if key.error is None}
+            keys = _lines(path, _Key)
+            self._done = {key.index: key.digest for key in keys if key.error is None}
         except OSError as error:
             raise cannot_write(path, error, what="the results") from None
 
@@ -65,11 +69,7 @@ class ResultFile:
         return len(self._done)
 
     def has(self, index: int, record: RagRecord) -> bool:
-        """Whether a record is done.
-
-        Args:
-            index: Its place among the rows of the input.
-            record: The record.
+        """Whether a record, at its place among the rows of the input, is done.
 
         Raises:
             ConfigError: The result at this place is that of another record.
@@ -79,16 +79,30 @@ class ResultFile:
             raise self.of_another_input()
         return known is not None
 
-    def check_choice(self, selection: Selection) -> None:
-        """Make sure that what is done was measured by the same choice.
+    def recorded(self, row: InputRow) -> Recorded:
+        """What is known of a record that is not done."""
+        return row.recorded
+
+    def check(self, n_done: int) -> None:
+        """Make sure that the results are those of the input.
 
         Args:
-            selection: What is to be measured.
+            n_done: Records of the input that are done.
+
+        Raises:
+            ConfigError: There are others.
+        """
+        # More results than records of this input: some are of records that it does not have.
+        if len(self) != n_done:
+            raise self.of_another_input()
+
+    def check_choice(self, selection: Selection) -> None:
+        """Make sure that what is done was measured by the same choice.
 
         Raises:
             ConfigError: A record has other metrics or thresholds.
         """
-        for row in _rows(self.path):
+        for row in _lines(self.path, ResultRow):
             names = (
                 *selection.of_record(has_ground_truth=ground_truth_of(row.record) is not None),
                 *(each.name for each in selection.own),
@@ -103,7 +117,7 @@ class ResultFile:
                 )
 
     def of_another_input(self) -> ConfigError:
-        """Return the error for results of other records than those of the input."""
+        """The error for results of other records than those of the input."""
         return ConfigError(
             f"{self.path} has the result of another record: the input has changed; "
             "give another path with -o"
@@ -130,7 +144,7 @@ class ResultFile:
             beside.unlink(missing_ok=True)  # of a run that has ended without a word
             # Put into place in one step.
             with open(beside, "wb", opener=_private) as self._file:
-                for row in _rows(self.path):
+                for row in _lines(self.path, ResultRow):
                     # Failures are tried again, and of a record that two runs have evaluated one
                     # line is enough.
                     if row.error is None and row.index not in self._offsets:
@@ -159,7 +173,7 @@ class ResultFile:
             ) from None
 
     def row(self, index: int) -> ResultRow | None:
-        """Read the line of a record again; None where it has none."""
+        """Read the line of a record again; None if it has none."""
         offset = self._offsets.get(index)
         if offset is None:
             return None
@@ -169,13 +183,17 @@ class ResultFile:
 
     def rows(self) -> Iterator[ResultRow]:
         """Read the lines again, in the order of the input."""
-        for index in sorted(self._offsets):
-            found = self.row(index)
-            if found is not None:
-                yield found
+        return (row for index in sorted(self._offsets) if (row := self.row(index)) is not None)
 
-    def close(self) -> None:
-        """Close the file."""
+    def close(self, *, is_final: bool = True) -> None:
+        """Close the file.
+
+        Args:
+            is_final: Whether every record had its turn.
+
+        Raises:
+            ConfigError: What is left to write cannot be written.
+        """
         if self._file is not None:
             # A line that a full disk did not take is still in the buffer, and closing tries once
             # more. ``add`` has raised for it already, and the next run evaluates the record again.
@@ -199,32 +217,18 @@ def _private(path: str, flags: int) -> int:
     return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0), 0o600)
 
 
-def _keys(path: Path) -> Iterator[_Key]:
-    """What is done, by the lines of a file.
+def _lines(path: Path, kind: type[_T]) -> Iterator[_T]:
+    """Yield the lines of a file, without one that was torn by the end of a process.
 
     Raises:
         ConfigError: A line is no result.
     """
-    with path.open("rb") as file:
-        for number, line in enumerate(file, start=1):
-            if not line.strip():
-                continue
-            try:
-                yield _Key.model_validate_json(line)
-            except ValidationError:
-                if line.endswith(b"\n"):  # else the process ended while it was written
-                    raise ConfigError(
-                        f"{path} line {number} is no result: give another path with -o"
-                    ) from None
-
-
-def _rows(path: Path) -> Iterator[ResultRow]:
     if not path.exists():
         return
     with path.open("rb") as file:
         for number, line in enumerate(file, start=1):
             try:
-                yield ResultRow.model_validate_json(line)
+                yield kind.model_validate_json(line)
             except ValidationError:
                 if line.strip() and line.endswith(b"\n"):
                     raise ConfigError(

@@ -1,21 +1,44 @@
-"""What one line of a file of results holds: a record and its evaluation."""
+"""What one line of a file of results holds, and what many of them come to: a table, a summary."""
 
 from __future__ import annotations
 
+import csv
 import hashlib
 import json
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import BinaryIO, Final, TextIO
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from claimspan.evaluation.diagnosis import Part
 from claimspan.evaluation.judgement import RecordLabel, judgement_of
 from claimspan.evaluation.result import Evaluation
-from claimspan.metrics.catalogue import METRICS
+from claimspan.evaluation.table import Cell, Columns, table_columns, table_row
+from claimspan.files.arrow import ParquetFormat
+from claimspan.metrics.catalogue import METRICS, in_order
 from claimspan.metrics.compute import Undefined, measure
 from claimspan.records import RagRecord
+from claimspan.results.recorded_judge import RECORDED
+from claimspan.text.encodable import encodable
 
-__all__ = ["ResultRow", "digest"]
+__all__ = [
+    "MAX_FAILED",
+    "Mean",
+    "ResultRow",
+    "Summary",
+    "digest",
+    "write_parquet",
+    "write_table",
+]
+
+MAX_FAILED: Final = 1_000
+"""Failed records that are listed; the others are counted."""
+
+_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
+"""What a spreadsheet takes for the beginning of a formula
+(https://owasp.org/www-community/attacks/CSV_Injection)."""
 
 
 class ResultRow(BaseModel):
@@ -27,7 +50,7 @@ class ResultRow(BaseModel):
     """Place of the record in its file, from 0."""
 
     id: str | None
-    """The record's own id; None where it has none."""
+    """The record's own id; None if it has none."""
 
     digest: str
     """Of the record, so that results of another file, or of a changed one, are noticed."""
@@ -45,7 +68,7 @@ class ResultRow(BaseModel):
     """The part of the pipeline that a low record comes from; None as ``label`` is."""
 
     error: str | None
-    """Why there are no scores; None where there are."""
+    """Why there are no scores; None if there are."""
 
     record: RagRecord
     """The record itself: its query, its chunks, its response and its metadata."""
@@ -84,14 +107,10 @@ class ResultRow(BaseModel):
         # looking.
         if self.error is not None or metrics == self.metrics:
             return self
+        whys = {n: why for n, why in self.evaluation.undefined.items() if n not in METRICS}
+        undefined_here = {**found.undefined, **whys}
         evaluation = self.evaluation.model_copy(
-            update={
-                "metrics": metrics,
-                "undefined": {
-                    **found.undefined,
-                    **{n: why for n, why in self.evaluation.undefined.items() if n not in METRICS},
-                },
-            }
+            update={"metrics": metrics, "undefined": undefined_here}
         )
         return self.model_copy(update={"metrics": metrics, "evaluation": evaluation})
 
@@ -101,3 +120,152 @@ def digest(record: RagRecord) -> str:
     # Sorted keys: the digest must not change with the order in which a file has its metadata.
     text = json.dumps(record.model_dump(mode="json"), sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+@dataclass(slots=True)
+class Mean:
+    """The mean of a metric, over the records that have one."""
+
+    total: float = 0.0
+    """Sum of the values."""
+
+    n: int = 0
+    """Number of the values."""
+
+    def add(self, value: float) -> None:
+        """Count one more value."""
+        self.total += value
+        self.n += 1
+
+    @property
+    def mean(self) -> float:
+        """The mean; there is at least one value."""
+        return self.total / self.n
+
+
+@dataclass(slots=True)
+class Summary:
+    """Counts, means and cost of the records that were evaluated."""
+
+    evaluated: int = 0
+    """Records with an evaluation."""
+
+    failed: int = 0
+    """Records without one."""
+
+    errors: dict[int, str] = field(default_factory=dict[int, str])
+    """Place to reason, of the first records that failed."""
+
+    reasons: Counter[str] = field(default_factory=Counter[str])
+    """Reason to the number of records that failed for it."""
+
+    labels: Counter[str] = field(default_factory=Counter[str])
+    """``low``, ``good`` or ``unknown`` to the number of evaluated records."""
+
+    low: Counter[str] = field(default_factory=Counter[str])
+    """Metric to the number of records of which it is the most telling low score."""
+
+    means: dict[str, Mean] = field(default_factory=dict[str, Mean])
+    """Metric to its mean, as they come."""
+
+    undefined: dict[str, Counter[str]] = field(default_factory=dict[str, Counter[str]])
+    """Metric that some record was to have and has not, to its reasons with their records."""
+
+    judges: Counter[str] = field(default_factory=Counter[str])
+    """Judge with its version, to the number of records that it has evaluated."""
+
+    cost_usd: float = 0.0
+    """US dollars that the judge has reported."""
+
+    def add(self, row: ResultRow) -> None:
+        """Count a row."""
+        # A record that failed has cost something all the same, so this comes before its error is
+        # looked at.
+        self.cost_usd += row.evaluation.usage.cost_usd
+        if row.error is not None:
+            self.failed += 1
+            if len(self.errors) < MAX_FAILED:
+                self.errors[row.index] = row.error
+            _count(self.reasons, row.error)
+            return
+        self.evaluated += 1
+        # What a file held beside the judge's labels makes it no other judge; empty if every label
+        # was recorded, by whatever judge.
+        name = row.evaluation.judge_name.removesuffix(RECORDED).rstrip("+")
+        if judge := f"{name} {row.evaluation.judge_version}".strip():
+            self.judges[judge] += 1
+        judged = judgement_of(row.evaluation, quotes=False)
+        self.labels[judged.label] += 1
+        self.low.update(each.name for each in judged.low[:1])
+        for name, why in row.evaluation.undefined.items():
+            _count(self.undefined.setdefault(name, Counter()), why)
+        for name, value in row.metrics.items():
+            self.means.setdefault(name, Mean()).add(value)
+
+    @property
+    def metrics(self) -> list[str]:
+        """The metrics that a record has or was to have, in the order of all scores."""
+        return in_order((*self.means, *sorted(self.undefined)))
+
+    @property
+    def records(self) -> int:
+        """All records, evaluated or failed."""
+        return self.evaluated + self.failed
+
+
+def _count(reasons: Counter[str], reason: str) -> None:
+    # A function or a judge may say something else of each record.
+    reasons[reason if len(reasons) < MAX_FAILED or reason in reasons else "others"] += 1
+
+
+def write_table(file: TextIO, rows: Iterable[ResultRow], metrics: Iterable[str]) -> None:
+    """Write a row for each record as CSV, with a header.
+
+    A cell is empty if a metric has no value. A number has four digits. A text that a spreadsheet
+    would run as a formula has an apostrophe in front.
+
+    Args:
+        file: Takes the table.
+        rows: The records with their evaluations.
+        metrics: As for ``table_columns``.
+    """
+    columns = table_columns(metrics)
+    writer = csv.DictWriter(file, list(columns), lineterminator="\n")
+    writer.writeheader()
+    for row in rows:
+        writer.writerow({name: _shown(cell) for name, cell in _cells(row, columns).items()})
+
+
+def write_parquet(
+    parquet: ParquetFormat, file: BinaryIO, rows: Iterable[ResultRow], metrics: Iterable[str]
+) -> None:
+    """Write the same table as a Parquet file, with its types; a metric without a value is null.
+
+    Args:
+        parquet: Writes it.
+        file: Takes the table.
+        rows: As for ``write_table``.
+        metrics: As for ``table_columns``.
+    """
+    columns = table_columns(metrics)
+    # A reason of a judge's own may have half of a surrogate pair, which Parquet cannot hold.
+    cells = (
+        {n: encodable(each) if isinstance(each, str) else each for n, each in found.items()}
+        for found in (_cells(row, columns) for row in rows)
+    )
+    parquet.write(file, cells, columns)
+
+
+def _cells(row: ResultRow, columns: Columns) -> dict[str, Cell]:
+    found = table_row(row.index, row.record, row.evaluation, columns)
+    # The scores of the row count: a file of results may have metrics that the evaluation lacks.
+    return {**found, **{name: row.metrics[name] for name in columns if name in row.metrics}}
+
+
+def _shown(cell: Cell) -> Cell:
+    if isinstance(cell, bool):
+        return str(cell).lower()
+    if isinstance(cell, float):
+        return f"{cell:.4g}"
+    is_formula = isinstance(cell, str) and cell.startswith(_FORMULA)
+    return f"'{cell}" if is_formula else cell

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from claimspan.errors import FileError
 from claimspan.evaluation.result import Evaluation
-from claimspan.files.ground_truth_wording import normalise
+from claimspan.files.ground_truth_similarity import normalise
 from claimspan.files.jsonl import parse_json_lines, read_text
 from claimspan.records import Chunk
 from claimspan.report import ReportEntry

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from claimspan.files.ground_truth_files import QUERY_KEYS, TEXT_KEYS, first_of, read_rows
+from claimspan.files.ground_truth import QUERY_KEYS, TEXT_KEYS, first_of, read_rows
 from claimspan.files.private import write_private
 from claimspan.text.shapes import is_list
 from claimspan_tracing.curate.picking import Pick

@@ -11,7 +11,7 @@ from typing import Annotated, Final
 import typer
 
 from claimspan.errors import NoRecordsError
-from claimspan.files.kinds import other_kinds
+from claimspan.files.jsonl import other_kinds
 from claimspan.files.private import refuse_input, write_private
 from claimspan.report import (
     ReportSystem,

@@ -25,7 +25,7 @@ from pydantic import (
 from pydantic.alias_generators import to_camel
 
 from claimspan.errors import ConfigError
-from claimspan.files.bounded import MAX_BYTES, bounded_lines
+from claimspan.files.jsonl import MAX_BYTES, bounded_lines
 from claimspan_tracing.export.skipped import Skipped
 
 __all__ = ["AttributeValue", "Attributes", "SpanKey", "TraceSpan", "read_spans"]

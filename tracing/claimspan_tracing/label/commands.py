@@ -10,7 +10,7 @@ from typing import Annotated, Final
 import typer
 
 from claimspan.cli.judge_commands import calibrate_cascade
-from claimspan.cli.judge_options import JUDGE_HELP, JudgeOptions
+from claimspan.cli.options import JUDGE_HELP, JudgeOptions
 from claimspan.errors import ConfigError
 from claimspan.files.private import refuse_input, write_private
 from claimspan.judges.choice import PROVIDERS

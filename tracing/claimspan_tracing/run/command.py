@@ -12,9 +12,15 @@ from typing import Annotated, Final
 
 import typer
 
-from claimspan.cli.judge_options import JudgeName, JudgeOptions
 from claimspan.cli.main import BAD_INPUT
-from claimspan.cli.metric_options import Criteria, Metrics, ThresholdOptions, selection_from
+from claimspan.cli.options import (
+    Criteria,
+    JudgeName,
+    JudgeOptions,
+    Metrics,
+    ThresholdOptions,
+    selection_from,
+)
 from claimspan.errors import ClaimspanError, ConfigError
 from claimspan.files.private import refuse_input
 from claimspan.text.visible import visible

@@ -11,7 +11,7 @@ from typing import Final
 from pydantic import JsonValue, TypeAdapter, ValidationError
 
 from claimspan.errors import FileError
-from claimspan.files.ground_truth_files import ID_KEYS, QUERY_KEYS, TEXT_KEYS, first_of, read_rows
+from claimspan.files.ground_truth import ID_KEYS, QUERY_KEYS, TEXT_KEYS, first_of, read_rows
 
 __all__ = ["DatasetItem", "read_dataset"]
 

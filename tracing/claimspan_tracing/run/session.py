@@ -12,7 +12,7 @@ from opentelemetry.sdk.trace import SpanProcessor
 from opentelemetry.sdk.trace import TracerProvider as SdkTracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
-from claimspan.cli.judge_options import judge_from
+from claimspan.cli.options import judge_from
 from claimspan.evaluation.evaluate import judge_for
 from claimspan.evaluation.selection import Selection
 from claimspan.files.private import check_replaceable, write_private

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from claimspan.errors import ConfigError, PayloadError
-from claimspan.files.bounded import check_bounds
+from claimspan.files.jsonl import check_bounds
 from claimspan_tracing.job import Job, JobKey, Outcome
 
 __all__ = ["VERSION", "Lease", "Root", "Row", "Store", "now"]

@@ -13,8 +13,8 @@ from pydantic import JsonValue
 from claimspan.concurrency import gather_or_cancel
 from claimspan.errors import ConfigError, ReplyError
 from claimspan.judges.llm.chat import ChatReply, Prompt
-from claimspan.judges.llm.encoding import Ids, encode
 from claimspan.judges.llm.endpoint import Endpoint
+from claimspan.judges.llm.prompts import Ids, encode
 from claimspan.judges.llm.replies import Reply, read_reply
 from claimspan.records import Chunk
 from claimspan.text.markdown import every_sentence

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Final, cast
 
 import typer
 
-from claimspan.cli.judge_options import JudgeName, JudgeOptions, judge_from
+from claimspan.cli.options import JudgeName, JudgeOptions, judge_from
 from claimspan.errors import ConfigError
 from claimspan.files.private import refuse_input, write_private
 from claimspan.judges import JUDGE_VARIABLE

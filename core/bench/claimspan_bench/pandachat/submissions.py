@@ -15,8 +15,7 @@ from typing import Final, Literal, cast
 from pydantic import BaseModel, ConfigDict, JsonValue
 
 from claimspan.errors import FileError, PayloadError
-from claimspan.files.bounded import check_bounds
-from claimspan.files.jsonl import read_text
+from claimspan.files.jsonl import check_bounds, read_text
 
 __all__ = [
     "SCENARIO",
