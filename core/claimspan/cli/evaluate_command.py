@@ -24,8 +24,8 @@ from claimspan.cli.judge_options import JudgeName, JudgeOptions, judge_from
 from claimspan.cli.metric_options import Criteria, Metrics, ThresholdOptions, selection_from
 from claimspan.comparison.compare import compare_files
 from claimspan.comparison.comparison import Comparison
-from claimspan.comparison.comparison_tables import as_text
 from claimspan.comparison.systems import read_system
+from claimspan.comparison.tables import as_text
 from claimspan.errors import ConfigError, MissingExtraError
 from claimspan.evaluation.evaluate import CONCURRENCY, judge_for
 from claimspan.files.names import Columns

@@ -10,8 +10,8 @@ from typing import Annotated, Final
 import typer
 
 from claimspan.comparison.gate import MAX_FAILED, Gate, GateResult, check_gate
-from claimspan.comparison.gate_tables import gate_as_markdown, gate_as_text, gate_line
 from claimspan.comparison.systems import read_system
+from claimspan.comparison.tables import gate_as_markdown, gate_as_text, gate_line
 from claimspan.errors import ConfigError, FileError
 from claimspan.evaluation.selection import names_given
 from claimspan.files.private import refuse_input, write_private

@@ -10,9 +10,8 @@ of the pipeline it comes from. ``coherence`` makes the verdicts of a record agre
 from __future__ import annotations
 
 from claimspan.evaluation.evaluate import aevaluate, aevaluate_many, evaluate, evaluate_many
-from claimspan.evaluation.evaluations import Evaluations
 from claimspan.evaluation.judgement import Assessment, Judgement, judgement_of
-from claimspan.evaluation.result import Evaluation
+from claimspan.evaluation.result import Evaluation, Evaluations
 
 __all__ = [
     "Assessment",

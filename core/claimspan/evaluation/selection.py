@@ -13,8 +13,7 @@ from typing import Final, cast
 from pydantic import BaseModel, JsonValue
 
 from claimspan.errors import ConfigError
-from claimspan.evaluation.result import Evaluation
-from claimspan.evaluation.table import table_columns
+from claimspan.evaluation.result import Evaluation, table_columns
 from claimspan.judges.criteria import (
     MAX_CRITERIA,
     SHIPPED,

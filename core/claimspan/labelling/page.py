@@ -4,18 +4,28 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from importlib import resources
-from typing import Final
+from typing import Final, Literal
 
-from claimspan.errors import MissingExtraError
-from claimspan.labelling.claim_labels import COLUMNS
-from claimspan.labelling.picking import PickedClaim
-from claimspan.report import ReportEntry
+from claimspan.errors import ConfigError, MissingExtraError
+from claimspan.labelling.labels import COLUMNS
+from claimspan.report import ReportClaim, ReportEntry
 from claimspan.text.closest import SearchedSentences
+from claimspan.text.percentages import percent_hint
 from claimspan.text.visible import visible
 
-__all__ = ["render_label_page"]
+__all__ = [
+    "DOUBTFUL_SHARE",
+    "MOST_CLAIMS",
+    "PickedClaim",
+    "Share",
+    "claim_digest",
+    "pick_claims",
+    "record_key",
+    "render_label_page",
+]
 
 _TEMPLATE: Final = "label.html.j2"
 
@@ -104,3 +114,132 @@ def _claim(
         # Of each chunk the beginning and the end of its closest sentence, in code points.
         "closest": [None if each is None else list(each) for each in found],
     }
+
+
+MOST_CLAIMS: Final = 200
+"""About an hour and a half of one person, and intervals of some six points to either side."""
+
+DOUBTFUL_SHARE: Final = 0.5
+
+Share = Literal["doubtful", "random"]
+
+
+@dataclass(frozen=True, slots=True)
+class PickedClaim:
+    """A claim of a response that people are to label."""
+
+    entry: ReportEntry
+    """The record that it is of."""
+
+    number: int
+    """Its place in the response, from 1."""
+
+    claim: ReportClaim
+    """The claim."""
+
+    share: Share = "random"
+    """Whether it was picked for its doubt or by chance."""
+
+    share_claims: int = 0
+    """Number of claims of the file out of which its share was picked."""
+
+    @property
+    def record(self) -> str:
+        """The key of its record."""
+        return record_key(self.entry)
+
+    @property
+    def digest(self) -> str:
+        """The digest of its text."""
+        return claim_digest(self.claim.text)
+
+
+def pick_claims(
+    entries: Sequence[ReportEntry],
+    n: int = MOST_CLAIMS,
+    *,
+    doubtful: float = DOUBTFUL_SHARE,
+    seed: int = 0,
+) -> list[PickedClaim]:
+    """Pick claims of responses, the same ones every time.
+
+    Args:
+        entries: The records. Claims without a verdict against chunks are left out.
+        n: Claims to pick; all where there are fewer.
+        doubtful: Share of them that the judge is least sure of, 0 to 1.
+        seed: Of the choice by chance.
+
+    Returns:
+        The claims, those of one record together, in an order that does not tell why each was
+        picked.
+
+    Raises:
+        ConfigError: ``doubtful`` is not between 0 and 1, or there is no claim to label.
+    """
+    if not 0 <= doubtful <= 1:
+        hint = percent_hint(doubtful)
+        raise ConfigError(f"doubtful is {doubtful!r}: give a share between 0 and 1{hint}")
+    candidates = list(_candidates(entries))
+    if not candidates:
+        raise ConfigError(
+            "no response has a claim with a verdict and a chunk: there is nothing to label; "
+            "evaluate records with retrieved chunks first, with their content captured"
+        )
+    # By a digest, not a random generator: the order does not depend on that of the file.
+    drawn = sorted(candidates, key=lambda each: _draw(seed, each.record, each.digest))
+    unsure = [each for each in drawn if each.claim.confidence is not None]
+    unsure.sort(key=lambda each: each.claim.confidence or 0.0)
+    # All of them are labelled anyway where there are few.
+    n_doubtful = round(n * doubtful) if len(candidates) > n else 0
+    first = unsure[:n_doubtful]
+    taken = {id(each) for each in first}
+    rest = [each for each in drawn if id(each) not in taken]
+    picked = [
+        *(replace(each, share="doubtful", share_claims=len(first)) for each in first),
+        *(replace(e, share="random", share_claims=len(rest)) for e in rest[: n - len(first)]),
+    ]
+    return sorted(picked, key=lambda each: (_draw(seed, each.record, ""), each.number))
+
+
+def _candidates(entries: Sequence[ReportEntry]) -> Iterator[PickedClaim]:
+    seen: set[tuple[str, str]] = set()
+    for entry in entries:
+        # Without captured content the chunks are there, and say nothing.
+        if not any(chunk.text.strip() for chunk in entry.chunks):
+            continue
+        for number, claim in enumerate(entry.response_claims, start=1):
+            picked = PickedClaim(entry, number, claim)
+            # One that an answer says twice is labelled once.
+            if claim.label is not None and (picked.record, picked.digest) not in seen:
+                seen.add((picked.record, picked.digest))
+                yield picked
+
+
+def _draw(seed: int, record: str, digest: str) -> bytes:
+    return hashlib.sha256(f"{seed}|{record}|{digest}".encode("utf-8", "replace")).digest()
+
+
+_LENGTH: Final = 16
+"""Hexadecimal digits, 64 bits: among a million claims two alike are not to be expected."""
+
+
+def record_key(entry: ReportEntry) -> str:
+    """The trace id of a record, else its own id, else a digest of question and response.
+
+    Args:
+        entry: The record.
+    """
+    return entry.trace_id or entry.record_id or _digest(f"{entry.query}\n{entry.response}")
+
+
+def claim_digest(text: str) -> str:
+    """The digest of a claim's text.
+
+    Args:
+        text: The claim.
+    """
+    return _digest(text)
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:_LENGTH]

@@ -111,7 +111,7 @@ def measure(
         if name not in metrics:
             continue
         try:
-            values[name] = metric.formula(truths)
+            values[name] = metric.value(truths)
         except UndefinedMetricError as error:
             # A metric whose labels were not given was not asked for, and is left out in both modes.
             if undefined == "zero" and not error.not_given:

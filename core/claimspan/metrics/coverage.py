@@ -14,6 +14,7 @@ from typing import Final, Literal
 from pydantic import BaseModel, ConfigDict
 
 from claimspan.errors import ConfigError
+from claimspan.metrics.means import probability
 from claimspan.verdicts import Label, ScoreMode, Verdict, VerdictMatrix
 
 __all__ = ["Combination", "ContextCoverage", "Scoring", "coverage", "coverage_of_set"]
@@ -92,26 +93,12 @@ def coverage_of_set(
     return math.fsum(facts) / len(facts)
 
 
-def _entailed(verdict: Verdict) -> float:
-    if verdict.entailed is not None:
-        return verdict.entailed
-    return _is_entailed(verdict)
-
-
-def _is_entailed(verdict: Verdict) -> float:
-    return 1.0 if verdict.label is Label.ENTAILED else 0.0
-
-
-def _any_entails(probabilities: Sequence[float]) -> float:
-    return 1 - math.prod(1 - each for each in probabilities)
-
-
 _COMBINED: Final[dict[Combination, Callable[[Sequence[float]], float]]] = {
-    "or": _any_entails,
+    "or": lambda probabilities: 1 - math.prod(1 - each for each in probabilities),
     "max": max,
 }
 
 _SCORED: Final[dict[Scoring, Callable[[Verdict], float]]] = {
-    "continuous": _entailed,
-    "discrete": _is_entailed,
+    "continuous": probability,
+    "discrete": lambda verdict: float(verdict.label is Label.ENTAILED),
 }

@@ -15,8 +15,8 @@ import pytest
 from pydantic import JsonValue
 
 from claimspan.comparison.gate import Gate, GateResult, check_gate
-from claimspan.comparison.gate_tables import gate_as_text, gate_line
 from claimspan.comparison.systems import System, holds_results, read_system, system_of_rows
+from claimspan.comparison.tables import gate_as_text, gate_line
 from claimspan.errors import ConfigError
 from claimspan.evaluation.evaluate import aevaluate_many, evaluate_many
 from claimspan.evaluation.result import Evaluation
@@ -25,7 +25,7 @@ from claimspan.files.jsonl import read_text
 from claimspan.files.private import write_private
 from claimspan.files.record_files import read_records
 from claimspan.judges import Judge, default_judge, judge_of
-from claimspan.pytest_plugin.names import MARKER, PROPERTY
+from claimspan.pytest_plugin import MARKER, PROPERTY
 from claimspan.records import RagRecord
 from claimspan.results.rows import ResultRow
 from claimspan.text.visible import visible

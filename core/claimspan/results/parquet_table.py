@@ -8,7 +8,7 @@ from itertools import islice
 from typing import BinaryIO, Final, Protocol, cast
 
 from claimspan.errors import MissingExtraError
-from claimspan.evaluation.table import Cell, Columns, table_columns
+from claimspan.evaluation.result import Cell, Columns, table_columns
 from claimspan.results.result_table import cells_of
 from claimspan.results.rows import ResultRow
 from claimspan.text.encodable import encodable

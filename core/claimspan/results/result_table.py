@@ -6,7 +6,7 @@ import csv
 from collections.abc import Iterable
 from typing import Final, TextIO
 
-from claimspan.evaluation.table import Cell, Columns, table_columns, table_row
+from claimspan.evaluation.result import Cell, Columns, table_columns, table_row
 from claimspan.results.rows import ResultRow
 
 __all__ = ["cells_of", "write_table"]

@@ -10,8 +10,7 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from claimspan.errors import MissingExtraError
-from claimspan.statistics import Estimate
-from claimspan.statistics.intervals import CONFIDENCE, RESAMPLES, SEED
+from claimspan.statistics import CONFIDENCE, RESAMPLES, SEED, Estimate
 
 if TYPE_CHECKING:
     import numpy as np
