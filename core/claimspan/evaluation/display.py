@@ -6,25 +6,27 @@ style of each element, since a notebook may drop a style sheet; texts have the n
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from claimspan.evaluation.diagnosis import Evaluated
 from claimspan.evaluation.judgement import (
     GOOD,
     LOW,
     Assessment,
     Judgement,
-    Scored,
     judgement_of,
 )
 from claimspan.metrics.catalogue import CATALOGUE, DEFAULT_METRICS, in_order
 from claimspan.records import RagRecord
 from claimspan.text.closest import SearchedSentences
 from claimspan.text.visible import one_line, visible
-from claimspan.verdicts import Claim, Label, VerdictMatrix
+from claimspan.verdicts import Claim, Label
+
+if TYPE_CHECKING:
+    from claimspan.evaluation.result import Evaluation
 
 __all__ = [
     "ToldClaim",
@@ -58,7 +60,7 @@ _OF_CLAIM: Final = {
 }
 
 
-def line_of(evaluation: Scored) -> str:
+def line_of(evaluation: Evaluation) -> str:
     """Return an evaluation in one line: its label and its scores, or why it has none."""
     if evaluation.error is not None:
         return f"<Evaluation failed: {one_line(evaluation.error, MAX_TEXT)}>"
@@ -67,7 +69,7 @@ def line_of(evaluation: Scored) -> str:
     return f"<Evaluation {judged.label}: {one_line(told, MAX_TEXT)}>"
 
 
-def page_of(evaluation: Scored) -> str:
+def page_of(evaluation: Evaluation) -> str:
     """Return the HTML of one evaluation: label, reason, part to blame, scores, claims."""
     judged = judgement_of(evaluation)
     claims = told_claims(evaluation)
@@ -84,7 +86,7 @@ def page_of(evaluation: Scored) -> str:
     )
 
 
-def table_of(records: Sequence[RagRecord], evaluations: Sequence[Scored]) -> str:
+def table_of(records: Sequence[RagRecord], evaluations: Sequence[Evaluation]) -> str:
     """Return the HTML of many evaluations: a table with a row for each of the first 20."""
     shown = evaluations[:MAX_ROWS]
     names = [
@@ -112,7 +114,7 @@ def table_of(records: Sequence[RagRecord], evaluations: Sequence[Scored]) -> str
     )
 
 
-def _row(index: int, record: RagRecord, evaluation: Scored, names: Sequence[str]) -> str:
+def _row(index: int, record: RagRecord, evaluation: Evaluation, names: Sequence[str]) -> str:
     judged = judgement_of(evaluation, chunk_ids=[chunk.id for chunk in record.chunks])
     scores = {each.name: each for each in judged.scores}
     query, response = _text(record.query, MAX_CELL), _text(record.response, MAX_CELL)
@@ -129,7 +131,7 @@ def _cells(tag: str, cells: Sequence[str]) -> str:
     return f"<tr>{inner}</tr>"
 
 
-def _because(evaluation: Scored, judged: Judgement) -> str:
+def _because(evaluation: Evaluation, judged: Judgement) -> str:
     parts = [_text(evaluation.error or judged.summary, MAX_TEXT)]
     if judged.label == LOW and judged.part.is_bad:
         told = _text(" ".join(judged.sentences), MAX_TEXT)
@@ -201,14 +203,46 @@ class ToldClaim:
     """Place of the first chunk that the verdict names, from 0; None if it names none."""
 
 
-def told_claims(evaluation: Evaluated) -> list[ToldClaim]:
+def told_claims(evaluation: Evaluation) -> list[ToldClaim]:
     """Return the claims of the answer with their verdicts, in the order of the answer."""
     verdicts = evaluation.matrices
     by_chunks, by_truth = verdicts.response_vs_chunks, verdicts.response_vs_ground_truth
-    return [
-        _told(claim, index, by_chunks, by_truth)
-        for index, claim in enumerate(evaluation.response_claims)
-    ]
+    labels, truths = (None if each is None else each.merged for each in (by_chunks, by_truth))
+    told: list[ToldClaim] = []
+    for index, claim in enumerate(evaluation.response_claims):
+        truth = truths[index] if truths else None
+        if by_chunks is None or labels is None:
+            told.append(ToldClaim(claim=claim, label=truth, verdict=_BY_TRUTH[truth]))
+            continue
+        places: dict[Label | None, list[int]] = defaultdict(list)
+        for place, cell in enumerate(by_chunks.labels[index]):
+            places[cell].append(place)
+        label = labels[index]
+        parts = [
+            f"{word} {_chunks(places[each])}"
+            for each, word in ((Label.ENTAILED, "in"), (Label.CONTRADICTED, "contradicted by"))
+            if places[each]
+        ] or ["undecided" if label is None else "in no chunk"]
+        if truth is Label.CONTRADICTED:
+            parts.append(_BY_TRUTH[truth])
+        decisive = places[label] if label in (Label.ENTAILED, Label.CONTRADICTED) else []
+        told.append(
+            ToldClaim(
+                claim=claim,
+                label=label,
+                verdict=", ".join(parts),
+                decided_by=next(iter(decisive), None),
+            )
+        )
+    return told
+
+
+_BY_TRUTH: Final[Mapping[Label | None, str]] = {
+    Label.ENTAILED: "in the ground truth",
+    Label.NEUTRAL: "not in the ground truth",
+    Label.CONTRADICTED: "contradicted by the ground truth",
+    None: "undecided",
+}
 
 
 def evidence_of(told: Sequence[ToldClaim], texts: Sequence[str], limit: int) -> list[str]:
@@ -236,36 +270,6 @@ def evidence_of(told: Sequence[ToldClaim], texts: Sequence[str], limit: int) -> 
                 sentence = one_line(text[slice(*span)], limit)
         found.append(sentence)
     return found
-
-
-def _told(
-    claim: Claim, index: int, by_chunks: VerdictMatrix | None, by_truth: VerdictMatrix | None
-) -> ToldClaim:
-    truth = by_truth.merged[index] if by_truth else None
-    if by_chunks is None:
-        told = {
-            Label.ENTAILED: "in the ground truth",
-            Label.NEUTRAL: "not in the ground truth",
-            Label.CONTRADICTED: "contradicted by the ground truth",
-            None: "undecided",
-        }
-        return ToldClaim(claim=claim, label=truth, verdict=told[truth])
-    label, row = by_chunks.merged[index], by_chunks.labels[index]
-    places = {
-        wanted: [place for place, found in enumerate(row) if found is wanted]
-        for wanted in (Label.ENTAILED, Label.CONTRADICTED)
-    }
-    parts = [
-        f"{word} {_chunks(places[each])}"
-        for each, word in ((Label.ENTAILED, "in"), (Label.CONTRADICTED, "contradicted by"))
-        if places[each]
-    ]
-    if not parts:
-        parts = ["undecided" if label is None else "in no chunk"]
-    if truth is Label.CONTRADICTED:
-        parts.append("contradicted by the ground truth")
-    decided_by = next(iter(places.get(label, ())), None) if label else None
-    return ToldClaim(claim=claim, label=label, verdict=", ".join(parts), decided_by=decided_by)
 
 
 def _chunks(places: Sequence[int]) -> str:

@@ -1,4 +1,8 @@
-"""What a caller gives to an evaluation, checked before a judge is asked."""
+"""Evaluates records: extracts claims, has a judge check them, computes the metrics.
+
+Everything here exists twice: ``aevaluate`` for asynchronous code, and ``evaluate`` for code
+without an event loop, or with one that is busy with something else.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +56,6 @@ __all__ = [
     "GivenRecords",
     "aevaluate",
     "aevaluate_many",
-    "check_options",
     "evaluate",
     "evaluate_many",
     "judge_for",
@@ -79,84 +82,6 @@ GivenRecords = Sequence[RagRecord] | Iterable[Given] | Table
 
 GivenColumns = Mapping[str, str | None]
 """Field of a record to the column that holds it; an empty name for none."""
-
-
-class _Frame(Protocol):
-    def to_dict(self, orient: str) -> list[object]: ...
-
-
-class _ArrowTable(Protocol):
-    def to_pylist(self) -> list[object]: ...
-
-
-def check_options(undefined: Undefined, max_claims: int) -> None:
-    """Refuse options of ``aevaluate`` that cannot work.
-
-    Raises:
-        ConfigError: One of them cannot.
-    """
-    check_undefined(undefined)
-    if max_claims < 1:
-        raise ConfigError(f"max_claims is {max_claims!r}: give 1 or more")
-
-
-def records_of(given: GivenRecords, columns: GivenColumns | None = None) -> list[RagRecord]:
-    """Return records of whatever a caller has them in.
-
-    Args:
-        given: The records, mappings, or a table.
-        columns: As in ``aevaluate``.
-
-    Raises:
-        ConfigError: One of them is no record, or the context of all of them would be lost; the
-            message has no text of them.
-    """
-    values = _rows(given)
-    if columns is None and all(isinstance(each, RagRecord) for each in values):
-        return cast("list[RagRecord]", values)
-    by, account = Columns(columns), Account()
-    records: list[RagRecord] = []
-    for place, value in enumerate(values, start=1):
-        if isinstance(value, RagRecord):
-            records.append(value)
-            continue
-        if not isinstance(value, Mapping):
-            raise ConfigError(f"a record is of type {type(value).__name__}: {_GIVE}")
-        row = record_row(RawRow(place, 0, cast("object", value), ""), place - 1, by)
-        account.add(row)
-        if isinstance(row, InputRow):
-            records.append(row.record)
-    if account.skips:
-        reason, skips = next(iter(account.skips.items()))
-        raise ConfigError(
-            f"record {skips.places[0]} of {len(values)}: {reason} ({account.skipped} of "
-            f"{account.rows} are no records): give query and response by these or other names that "
-            f"are read: {accepted_names()}; columns={{'question': 'COLUMN'}} reads any"
-        )
-    account.check_columns(by)
-    return records
-
-
-_GIVE = "give RagRecord(query=..., chunks=..., response=...), or a dict with these fields"
-
-
-def _rows(given: object) -> list[object]:
-    kind = type(given).__name__
-    if isinstance(given, RagRecord | Mapping | str | bytes | Path):
-        raise ConfigError(
-            f"records are of type {kind}: give a list of records or dicts, a "
-            "table of pandas, pyarrow or Hugging Face, or to evaluate() one record; "
-            "claimspan.files.read_records reads a file"
-        )
-    if hasattr(given, "to_pylist"):
-        return cast("_ArrowTable", given).to_pylist()
-    # By rows: iterating over a frame gives the names of its columns.
-    if hasattr(given, "to_dict") and hasattr(given, "iterrows"):
-        return cast("_Frame", given).to_dict("records")
-    if not isinstance(given, Iterable):
-        raise ConfigError(f"records are of type {kind}: give a list of them")
-    return list(cast("Iterable[object]", given))
-
 
 MAX_CLAIMS: Final = 50
 """Claims judged per text: an answer of 10,000 claims must not cost 10,000 checks."""
@@ -234,7 +159,7 @@ async def aevaluate(
         ConfigError: An argument cannot work, the record or the judge is none, or the context
             would be lost.
     """
-    check_options(undefined, max_claims)
+    _check_options(undefined, max_claims)
     selection = Selection.of(metrics, thresholds)
     (record,) = records_of([record], columns)
     if not deadline_seconds > 0:
@@ -395,7 +320,7 @@ async def aevaluate_many(
     """
     if concurrency < 1:
         raise ConfigError(f"concurrency is {concurrency!r}: give 1 or more")
-    check_options(undefined, max_claims)
+    _check_options(undefined, max_claims)
     selection = Selection.of(metrics, thresholds)
     known = records_of(records, columns)
     judge = judge_for(selection, judge)
@@ -640,19 +565,92 @@ def _are_claims(value: object) -> TypeGuard[Sequence[Claim]]:
     return isinstance(value, list | tuple) and all(isinstance(item, Claim) for item in value)  # pyright: ignore[reportUnknownVariableType] - the items are what is checked
 
 
-def _is_in_loop() -> bool:
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return False
-    return True
+# --- what a caller gives, checked before a judge is asked ---------------------------------------
+
+
+def _check_options(undefined: Undefined, max_claims: int) -> None:
+    """Refuse options of ``aevaluate`` that cannot work.
+
+    Raises:
+        ConfigError: One of them cannot.
+    """
+    check_undefined(undefined)
+    if max_claims < 1:
+        raise ConfigError(f"max_claims is {max_claims!r}: give 1 or more")
+
+
+class _Frame(Protocol):
+    def to_dict(self, orient: str) -> list[object]: ...
+
+    def to_pylist(self) -> list[object]: ...
+
+
+def records_of(given: GivenRecords, columns: GivenColumns | None = None) -> list[RagRecord]:
+    """Return records of whatever a caller has them in.
+
+    Args:
+        given: The records, mappings, or a table.
+        columns: As in ``aevaluate``.
+
+    Raises:
+        ConfigError: One of them is no record, or the context of all of them would be lost; the
+            message has no text of them.
+    """
+    values = _rows(given)
+    if columns is None and all(isinstance(each, RagRecord) for each in values):
+        return cast("list[RagRecord]", values)
+    by, account = Columns(columns), Account()
+    records: list[RagRecord] = []
+    for place, value in enumerate(values, start=1):
+        if isinstance(value, RagRecord):
+            records.append(value)
+            continue
+        if not isinstance(value, Mapping):
+            raise ConfigError(
+                f"a record is of type {type(value).__name__}: "
+                "give RagRecord(query=..., chunks=..., response=...), or a dict with these fields"
+            )
+        row = record_row(RawRow(place, 0, cast("object", value), ""), place - 1, by)
+        account.add(row)
+        if isinstance(row, InputRow):
+            records.append(row.record)
+    if account.skips:
+        reason, skips = next(iter(account.skips.items()))
+        raise ConfigError(
+            f"record {skips.places[0]} of {len(values)}: {reason} ({account.skipped} of "
+            f"{account.rows} are no records): give query and response by these or other names that "
+            f"are read: {accepted_names()}; columns={{'question': 'COLUMN'}} reads any"
+        )
+    account.check_columns(by)
+    return records
+
+
+def _rows(given: object) -> list[object]:
+    kind = type(given).__name__
+    if isinstance(given, RagRecord | Mapping | str | bytes | Path):
+        raise ConfigError(
+            f"records are of type {kind}: give a list of records or dicts, a "
+            "table of pandas, pyarrow or Hugging Face, or to evaluate() one record; "
+            "claimspan.files.read_records reads a file"
+        )
+    if hasattr(given, "to_pylist"):
+        return cast("_Frame", given).to_pylist()
+    # By rows: iterating over a frame gives the names of its columns.
+    if hasattr(given, "to_dict") and hasattr(given, "iterrows"):
+        return cast("_Frame", given).to_dict("records")
+    if not isinstance(given, Iterable):
+        raise ConfigError(f"records are of type {kind}: give a list of them")
+    return list(cast("Iterable[object]", given))
+
+
+# --- from synchronous code ---------------------------------------------------------------------
 
 
 def run_to_end(start: Callable[[], Coroutine[object, None, _T]]) -> _T:
     """Run a coroutine on a loop of its own: in this thread, or in another if this has a loop.
 
-    Where the caller is interrupted while it waits for the other thread, the coroutine is cancelled
-    and awaited, so that a judge is not paid for what nobody waits for.
+    If the caller is interrupted while it waits for the other thread, the coroutine is cancelled and
+    awaited, so that a judge is not paid for what is not waited for.
 
     Args:
         start: Makes the coroutine.
@@ -663,7 +661,13 @@ def run_to_end(start: Callable[[], Coroutine[object, None, _T]]) -> _T:
     Raises:
         BaseException: What it raised, or what interrupted the caller.
     """
-    if not _is_in_loop():
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        has_loop = False
+    else:
+        has_loop = True
+    if not has_loop:  # out of the clause above, which would be told with what the coroutine raises
         return asyncio.run(start())
     cancel: Future[Callable[[], object]] = Future()
 

@@ -1,4 +1,4 @@
-"""The result of an evaluation: everything that was found out about one record."""
+"""The results of evaluations: of one record, of many, and as a table of plain values."""
 
 from __future__ import annotations
 
@@ -253,6 +253,7 @@ class Evaluations(Sequence[Evaluation]):
             )
         found = (n for each in evaluations for n in (*each.metrics, *each.undefined))
         self._metrics = in_order((*metrics, *found))
+        self._columns = table_columns(self._metrics)
         self._records = tuple(records)
         self._evaluations = tuple(evaluations)
 
@@ -271,9 +272,8 @@ class Evaluations(Sequence[Evaluation]):
         ``seconds`` and ``error``. A metric that is undefined for a record is None, never 0.
         ``error`` says why a record has no scores, and is None if it has.
         """
-        columns = self._columns
         pairs = zip(self._records, self._evaluations, strict=True)
-        return [table_row(index, *pair, columns) for index, pair in enumerate(pairs)]
+        return [table_row(index, *pair, self._columns) for index, pair in enumerate(pairs)]
 
     def to_pandas(self) -> pd.DataFrame:
         """Return the table as a data frame of pandas; an undefined metric is NaN.
@@ -285,11 +285,10 @@ class Evaluations(Sequence[Evaluation]):
             import pandas as pd
         except ImportError as error:
             raise MissingExtraError("pandas", "pandas") from error
-        columns = self._columns
-        frame = pd.DataFrame(self.table(), columns=list(columns))
+        frame = pd.DataFrame(self.table(), columns=list(self._columns))
         # By type, not by what the rows hold: a metric that no record has is a column of numbers as
         # well, and an empty table can be joined with a full one.
-        plain = {name: kind for name, kind in columns.items() if kind is not str}
+        plain = {name: kind for name, kind in self._columns.items() if kind is not str}
         return frame.astype(plain)
 
     def __len__(self) -> int:
@@ -323,7 +322,3 @@ class Evaluations(Sequence[Evaluation]):
     def _repr_html_(self) -> str:
         """What a notebook shows: a table of the first records."""
         return table_of(self._records, self._evaluations)
-
-    @property
-    def _columns(self) -> Columns:
-        return table_columns(self._metrics)

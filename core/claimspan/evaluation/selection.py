@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field, replace
 from inspect import iscoroutinefunction
 from typing import Final, cast
 
-from pydantic import BaseModel, JsonValue
+from pydantic import JsonValue, TypeAdapter
 
 from claimspan.errors import ConfigError
 from claimspan.evaluation.result import Evaluation, table_columns
@@ -217,7 +217,7 @@ class Selection:
     @classmethod
     def from_data(cls, data: Mapping[str, JsonValue]) -> Selection:
         """Return the selection that ``data`` was made of."""
-        return _Data.model_validate(data).selection()
+        return TypeAdapter(cls).validate_python(data)
 
     @property
     def in_judge(self) -> Selection:
@@ -227,23 +227,6 @@ class Selection:
     def limits_of(self, names: Iterable[str]) -> dict[str, float]:
         """Return the thresholds that have to be kept with scores of these names."""
         return {name: self.thresholds[name] for name in names if name in self.thresholds}
-
-
-class _Data(BaseModel):
-    """A selection without functions, as JSON."""
-
-    names: tuple[str, ...]
-    by_default: bool
-    criteria: tuple[Criterion, ...]
-    thresholds: dict[str, float]
-
-    def selection(self) -> Selection:
-        return Selection(
-            names=self.names,
-            by_default=self.by_default,
-            criteria=self.criteria,
-            thresholds=self.thresholds,
-        )
 
 
 def matrices_for(names: Iterable[str]) -> frozenset[str]:
