@@ -1,4 +1,7 @@
-"""Means, shares and other figures with the interval that they are sure to.
+"""How sure a figure is, and whether one is better than another.
+
+Means and shares have intervals, two systems are compared on the same records, and correlations say
+how far two series go together. The methods are scipy's and numpy's (extra ``bench``).
 
 Every resampling uses the same seed, so that the same input gives the same interval every time.
 """
@@ -113,10 +116,7 @@ def mean_estimates(
             is not finite.
         MissingExtraError: numpy, which scipy brings, is not installed.
     """
-    if len({len(column) for column in columns}) > 1:
-        raise ConfigError("the columns differ in length: give None where a row has no value")
-    if any(value is not None and not math.isfinite(value) for each in columns for value in each):
-        raise ConfigError("a value is infinite or no number: give None where there is none")
+    _check_columns(columns)
     known = [[value for value in column if value is not None] for column in columns]
     # Where nothing has a value numpy is not needed, and may be absent.
     if not any(known):
@@ -127,6 +127,14 @@ def mean_estimates(
         _estimate(math.fsum(values) / len(values), means, len(values)) if values else None
         for values, means in zip(known, drawn, strict=True)
     ]
+
+
+def _check_columns(columns: Sequence[Sequence[float | None]]) -> None:
+    if len({len(column) for column in columns}) > 1:
+        raise ConfigError("the columns differ in length: give None where a row has no value")
+    # No sum is as far from 0 as NaN is: it would look like the surest difference of all.
+    if any(value is not None and not math.isfinite(value) for each in columns for value in each):
+        raise ConfigError("a value is infinite or no number: give None where there is none")
 
 
 def _drawn_means(
@@ -263,35 +271,42 @@ _ROUNDING: Final = 1e-9
 """Sums that differ by less, of the sum of all absolute differences, are equal but for rounding."""
 
 
-def sign_flip_p_values(columns: Sequence[Sequence[float]]) -> list[float]:
+def sign_flip_p_values(
+    columns: Sequence[Sequence[float | None]], groups: Sequence[Hashable] | None = None
+) -> list[float]:
     """Return the two-sided p-value of each column of paired differences (R. A. Fisher 1935).
 
-    All columns get the same flips, so that a table of many metrics costs little more than one
-    metric. A difference of 0 is the same with either sign, and counts for nothing.
+    The test flips the signs of the differences: it assumes neither a normal distribution nor equal
+    variances, which scores between 0 and 1 do not have. All columns get the same flips, so that a
+    table of many metrics costs little more than one metric. A difference of 0 is the same with
+    either sign, and counts for nothing.
 
     Args:
-        columns: Differences, shape ``(n_columns, n)``; 0 where a column has no pair.
+        columns: Differences, shape ``(n_columns, n)``; None or 0 where a column has no pair.
+        groups: The group of each row, as for ``mean_estimate``: the differences of a group are
+            summed, since they go together, and flipped together.
 
     Returns:
         One p-value a column; 1.0 for a column of zeros.
 
     Raises:
-        ConfigError: The columns differ in length, or a difference is not finite.
+        ConfigError: The columns differ in length, there are not as many groups as rows, or a
+            difference is not finite.
         MissingExtraError: numpy, which scipy brings, is not installed.
     """
-    if len({len(column) for column in columns}) > 1:
-        raise ConfigError("the columns differ in length: give 0 where a column has no pair")
-    # No sum is as far from 0 as NaN is: it would look like the surest difference of all.
-    if not all(math.isfinite(each) for column in columns for each in column):
-        raise ConfigError("a difference is infinite or no number: give 0 where there is none")
+    _check_columns(columns)
+    members = _members(groups, len(columns[0]) if columns else 0)
+    summed = [
+        [math.fsum(column[row] or 0.0 for row in rows) for rows in members] for column in columns
+    ]
     found: dict[int, float] = {}
-    for place, column in enumerate(columns):
+    for place, column in enumerate(summed):
         differences = [each for each in column if each]
         if len(differences) <= _ALL_FLIPS:
             found[place] = _exact(differences)
-    many = [place for place in range(len(columns)) if place not in found]
-    found |= zip(many, _drawn([columns[place] for place in many]), strict=True)
-    return [found[place] for place in range(len(columns))]
+    many = [place for place in range(len(summed)) if place not in found]
+    found |= zip(many, _drawn([summed[place] for place in many]), strict=True)
+    return [found[place] for place in range(len(summed))]
 
 
 def _exact(differences: Sequence[float]) -> float:
@@ -370,16 +385,12 @@ def compare_paired(
     after: Sequence[float],
     groups: Sequence[Hashable] | None = None,
 ) -> PairedComparison | None:
-    """Compare two systems on the same records.
-
-    The test flips the signs of the differences (R. A. Fisher 1935): it assumes neither a normal
-    distribution nor equal variances, which scores between 0 and 1 do not have.
+    """Compare two systems on the same records, by ``sign_flip_p_values``.
 
     Args:
         before: The first system's value of each record, shape ``(n,)``.
         after: The second system's, in the same order.
-        groups: As for ``mean_estimate``; the differences of a group are summed before the test,
-            since they go together.
+        groups: As for ``mean_estimate``.
 
     Returns:
         The comparison; None without records.
@@ -400,7 +411,7 @@ def compare_paired(
         before=sum(before) / len(before),
         after=sum(after) / len(after),
         difference=difference,
-        p_value=sign_flip_p_values([_summed(differences, groups)])[0],
+        p_value=sign_flip_p_values([differences], groups)[0],
     )
 
 
@@ -421,16 +432,6 @@ def holm(p_values: Mapping[_Name, float]) -> dict[_Name, float]:
         highest = max(highest, min(1.0, p_values[name] * (len(p_values) - done)))
         adjusted[name] = highest
     return {name: adjusted[name] for name in p_values}
-
-
-def _summed(differences: Sequence[float], groups: Sequence[Hashable] | None) -> list[float]:
-    if groups is None:
-        return list(differences)
-    # One flip turns a whole group, so that its differences are one.
-    sums: dict[Hashable, float] = {}
-    for group, difference in zip(groups, differences, strict=True):
-        sums[group] = sums.get(group, 0.0) + difference
-    return list(sums.values())
 
 
 def pearson(left: Sequence[float], right: Sequence[float]) -> float | None:

@@ -427,7 +427,7 @@ def compare_pairs(
     groups = [_group_of(before, group_by) for before, _ in pairs]
     changes = [[_change(*pair) for pair in each] for each in values.values()]
     intervals = mean_estimates(changes, groups)
-    p_values = sign_flip_p_values([_summed(column, groups) for column in changes])
+    p_values = sign_flip_p_values(changes, groups)
     found: dict[str, Difference] = {}
     for (metric, each), interval, p_value in zip(values.items(), intervals, p_values, strict=True):
         if interval is None:
@@ -454,11 +454,3 @@ def _same_query(key: str, left: System, right: System) -> bool:
 
 def _change(before: float | None, after: float | None) -> float | None:
     return None if before is None or after is None else after - before
-
-
-def _summed(column: Sequence[float | None], groups: Sequence[str]) -> list[float]:
-    """The differences of each group together, 0 where it has none: a flip turns a whole group."""
-    sums = dict.fromkeys(groups, 0.0)
-    for value, group in zip(column, groups, strict=True):
-        sums[group] += value or 0.0
-    return list(sums.values())
