@@ -1,4 +1,4 @@
-"""The metrics of many records: which there are, and the mean and the distribution of each."""
+"""The figures of many records: of each metric, of each value of their metadata, of each system."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from claimspan.comparison.comparison import (
     CLAIMS_PER_RESPONSE,
     Comparison,
     Difference,
-    SystemResult,
 )
 from claimspan.comparison.systems import ScoredRow, System, lower_is_better
 from claimspan.errors import MissingExtraError
@@ -26,25 +25,23 @@ from claimspan.report.entries import ReportEntry, ReportSystem
 from claimspan.statistics import Estimate, mean_estimate
 
 __all__ = [
-    "BINS",
     "MAX_VALUES",
-    "MIN_VALUES",
-    "CellView",
+    "ComparedMetric",
     "MeanScore",
     "Metric",
     "MetricSummary",
-    "MetricView",
     "ReportSlice",
     "SliceKey",
+    "SystemCell",
     "compare_entries",
+    "compared_metrics",
     "describe",
     "in_words",
     "mean_score",
-    "paper_rows",
     "slice_keys",
+    "slice_value",
     "slices_of",
     "summarise",
-    "view_metrics",
 ]
 
 BINS: Final = 10
@@ -149,12 +146,7 @@ def summarise(entries: Sequence[ReportEntry]) -> tuple[MetricSummary, ...]:
     )
 
 
-def _mean(values: Sequence[float]) -> float:
-    try:
-        return statistics.fmean(values)
-    except OverflowError:  # a damaged file may hold numbers whose sum is beyond a float
-        return sum(value / len(values) for value in values)
-
+# --- slices by metadata -------------------------------------------------------------------------
 
 MIN_VALUES: Final = 2
 """A key with one value tells no record from another."""
@@ -304,20 +296,21 @@ def mean_score(entries: Sequence[ReportEntry], metric: str) -> MeanScore | None:
     values = [entry.scores[metric] for entry in entries if metric in entry.scores]
     if not values:
         return None
-    estimate = _estimate(values)
-    if estimate is None:
-        # A mean needs no scipy, so that the extra `report` alone is enough for slices.
-        return MeanScore(mean=sum(values) / len(values), n=len(values))
-    return MeanScore.of(estimate)
+    if len(values) > 1:  # the interval of one value would have no width, as if it were certain
+        try:
+            estimate = mean_estimate(values)
+        except MissingExtraError:  # the extra `report` alone; the page says means only
+            estimate = None
+        if estimate is not None:
+            return MeanScore.of(estimate)
+    return MeanScore(mean=_mean(values), n=len(values))
 
 
-def _estimate(values: Sequence[float]) -> Estimate | None:
-    if len(values) < 2:  # the interval of one value would have no width, as if it were certain
-        return None
+def _mean(values: Sequence[float]) -> float:
     try:
-        return mean_estimate(values)
-    except MissingExtraError:  # the extra `report` alone; the page says means only
-        return None
+        return statistics.fmean(values)
+    except OverflowError:  # a damaged file may hold numbers whose sum is beyond a float
+        return sum(value / len(values) for value in values)
 
 
 def _natural(value: str) -> tuple[bool, float, str]:
@@ -330,11 +323,20 @@ def _natural(value: str) -> tuple[bool, float, str]:
     return (False, number, value) if math.isfinite(number) else (True, 0.0, value)
 
 
-class CellView(NamedTuple):
+# --- several systems ----------------------------------------------------------------------------
+
+
+class SystemCell(NamedTuple):
     """One metric of one system."""
 
     system: str
     mean: MeanScore | None
+    printed: str
+    """The mean as RAGChecker's paper prints it: a share in percent. An en dash if there is none."""
+
+    is_best: bool
+    """Whether no other system is better in it."""
+
     difference: str
     """The difference to the baseline in words; empty for the baseline."""
 
@@ -342,11 +344,18 @@ class CellView(NamedTuple):
     """``better``, ``worse``, or empty."""
 
 
-class MetricView(NamedTuple):
+class ComparedMetric(NamedTuple):
     """One metric of all systems."""
 
     metric: Metric
-    cells: tuple[CellView, ...]
+    cells: tuple[SystemCell, ...]
+    """One a system, in the order of the comparison."""
+
+    @property
+    def is_share(self) -> bool:
+        """Whether it can be drawn between 0 and 1; the number of claims cannot."""
+        means = [cell.mean.mean for cell in self.cells if cell.mean]
+        return bool(means) and all(0 <= mean <= 1 for mean in means)
 
 
 def compare_entries(systems: Sequence[ReportSystem], *, progress: bool | None = None) -> Comparison:
@@ -360,34 +369,69 @@ def compare_entries(systems: Sequence[ReportSystem], *, progress: bool | None = 
         ConfigError: Two systems have no record in common.
         MissingExtraError: scipy is not installed.
     """
-    return compare_systems([_system(system) for system in systems], progress=progress)
+    return compare_systems(
+        [
+            System(
+                name=system.name,
+                rows=tuple(map(_row, system.entries)),
+                queries={entry.key: entry.query for entry in system.entries},
+                judges=frozenset(entry.judge for entry in system.entries if entry.judge),
+                own_metrics={
+                    name: name in entry.lower_is_better
+                    for entry in system.entries
+                    for name in entry.scores
+                    if name not in CATALOGUE
+                },
+            )
+            for system in systems
+        ],
+        progress=progress,
+    )
 
 
-def view_metrics(comparison: Comparison) -> list[MetricView]:
-    """Return the metrics between 0 and 1, each with its mean in every system."""
+def _row(entry: ReportEntry) -> ScoredRow:
+    scores = dict(entry.scores)
+    if scores:
+        if entry.judgement.label in LOW_SCORE:
+            scores[LOW_RECORDS] = LOW_SCORE[entry.judgement.label]
+        # Claims of both texts were left out together: their number is not that of the response.
+        if not entry.claims_left_out:
+            scores[CLAIMS_PER_RESPONSE] = float(len(entry.response_claims))
+        return ScoredRow(entry.key, scores, entry.metadata)
+    # The reason keeps a record without scores countable: left out, it would look not asked.
+    return ScoredRow(entry.key, scores, entry.metadata, entry.reason or entry.status)
+
+
+def compared_metrics(comparison: Comparison) -> list[ComparedMetric]:
+    """Return each metric with its mean in every system, in the order of the table."""
     return [
-        MetricView(
-            describe(name),
-            tuple(_cell(system, name, comparison.baseline) for system in comparison.systems),
-        )
+        ComparedMetric(describe(name), tuple(_cells(comparison, name)))
         for name in comparison.metrics
-        if _is_share(comparison.systems, name)
     ]
 
 
-def paper_rows(
-    comparison: Comparison,
-) -> tuple[list[Metric], list[tuple[str, list[tuple[str, bool]]]]]:
-    """Return the metrics, and a row a system.
-
-    A row has the system, and of each metric the value, an en dash if there is none, and whether it
-    is the best one. Shares are in percent, as in RAGChecker's paper.
-    """
-    best = {name: _best(comparison.systems, name) for name in comparison.metrics}
-    return [describe(name) for name in best], [
-        (system.name, [_printed(system, name, best[name]) for name in best])
-        for system in comparison.systems
-    ]
+def _cells(comparison: Comparison, name: str) -> Iterator[SystemCell]:
+    results = [system.metrics.get(name) for system in comparison.systems]
+    values = [each.estimate.value for each in results if each and each.estimate]
+    is_lower = lower_is_better((), name)
+    # Self-knowledge has no better end, and the best of one is no finding.
+    can_be_best = is_lower is not None and len(values) > 1
+    best = (min if is_lower else max)(values) if can_be_best else None
+    scale = 1 if name == CLAIMS_PER_RESPONSE else 100
+    for system, result in zip(comparison.systems, results, strict=True):
+        if result is None or result.estimate is None:
+            yield SystemCell(system.name, None, "\N{EN DASH}", False, "", "")
+            continue
+        found, value = result.difference, result.estimate.value
+        finding = found.finding if found and found.finding in ("better", "worse") else ""
+        yield SystemCell(
+            system=system.name,
+            mean=MeanScore.of(result.estimate),
+            printed=f"{value * scale:.1f}",
+            is_best=value == best,
+            difference=in_words(found, comparison.baseline) if found else "",
+            finding=finding,
+        )
 
 
 def in_words(difference: Difference, baseline: str) -> str:
@@ -405,70 +449,3 @@ def in_words(difference: Difference, baseline: str) -> str:
     if difference.finding == "no difference shown":
         return f"no difference to {baseline} shown: {change.value:+.3f} ({span}, {certainty})"
     return f"{difference.finding} than {baseline}: {change.value:+.3f} ({span}, {certainty})"
-
-
-def _system(system: ReportSystem) -> System:
-    return System(
-        name=system.name,
-        rows=tuple(_row(entry) for entry in system.entries),
-        queries={entry.key: entry.query for entry in system.entries},
-        judges=frozenset(entry.judge for entry in system.entries if entry.judge),
-        own_metrics={
-            name: name in entry.lower_is_better
-            for entry in system.entries
-            for name in entry.scores
-            if name not in CATALOGUE
-        },
-    )
-
-
-def _row(entry: ReportEntry) -> ScoredRow:
-    scores = dict(entry.scores)
-    if scores:
-        if entry.judgement.label in LOW_SCORE:
-            scores[LOW_RECORDS] = LOW_SCORE[entry.judgement.label]
-        # Claims of both texts were left out together: their number is not that of the response.
-        if not entry.claims_left_out:
-            scores[CLAIMS_PER_RESPONSE] = float(len(entry.response_claims))
-        return ScoredRow(entry.key, scores, entry.metadata)
-    # The reason keeps a record without scores countable: left out, it would look not asked.
-    return ScoredRow(entry.key, scores, entry.metadata, entry.reason or entry.status)
-
-
-def _cell(system: SystemResult, name: str, baseline: str) -> CellView:
-    result = system.metrics.get(name)
-    if result is None or result.estimate is None:
-        return CellView(system.name, None, "", "")
-    mean = MeanScore.of(result.estimate)
-    if result.difference is None:
-        return CellView(system.name, mean, "", "")
-    finding = result.difference.finding
-    shown = finding if finding in ("better", "worse") else ""
-    return CellView(system.name, mean, in_words(result.difference, baseline), shown)
-
-
-def _is_share(systems: Sequence[SystemResult], name: str) -> bool:
-    """Whether a metric can be drawn between 0 and 1; the number of claims cannot."""
-    found = [_estimate(system, name) for system in systems]
-    return all(each is None or 0 <= each.value <= 1 for each in found) and any(found)
-
-
-def _best(systems: Sequence[SystemResult], name: str) -> float | None:
-    values = [e.value for s in systems if (e := _estimate(s, name))]
-    is_lower = lower_is_better((), name)
-    # Self-knowledge has no better end, and the best of one is no finding.
-    if is_lower is None or len(values) < 2:
-        return None
-    return min(values) if is_lower else max(values)
-
-
-def _estimate(system: SystemResult, name: str) -> Estimate | None:
-    return system.metrics[name].estimate if name in system.metrics else None
-
-
-def _printed(system: SystemResult, name: str, best: float | None) -> tuple[str, bool]:
-    estimate = _estimate(system, name)
-    if estimate is None:
-        return "\N{EN DASH}", False
-    scale = 100 if name != CLAIMS_PER_RESPONSE else 1
-    return f"{estimate.value * scale:.1f}", estimate.value == best

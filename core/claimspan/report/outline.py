@@ -13,21 +13,20 @@ from pydantic import BaseModel, ConfigDict
 from claimspan.comparison.comparison import Comparison
 from claimspan.evaluation.diagnosis import Part
 from claimspan.evaluation.judgement import LOW
-from claimspan.report.entries import ReportEntry, ReportSystem
+from claimspan.report.entries import ReportSystem
 from claimspan.report.figures import (
     MeanScore,
     ReportSlice,
+    compared_metrics,
     describe,
     in_words,
     mean_score,
-    paper_rows,
     slice_keys,
     slices_of,
     summarise,
 )
 from claimspan.report.page import (
     LABELS,
-    Question,
     main_metric,
     row_metrics,
     side_by_side,
@@ -168,19 +167,41 @@ def outline(
         links: Gives each answer the address of its trace; None gives none.
     """
     entries = [entry for system in systems for entry in system.entries]
-    questions = _questions(systems, entries)
+    questions = (
+        worst_first(entries)
+        if len(systems) == 1
+        else side_by_side(systems, main_metric(summarise(entries)).name)
+    )
     return ReportOutline(
         title=title,
-        systems=tuple(_system(system) for system in systems),
+        systems=tuple(map(_system, systems)),
         comparison=comparison,
-        worst=tuple(_question(question, systems, links) for question in questions[:worst]),
+        worst=tuple(
+            QuestionOutline(
+                # Systems are paired by this id, so that it is the same in all of them.
+                id=question.answered[0].record_id,
+                query=question.query,
+                answers=tuple(
+                    AnswerOutline(
+                        system=system.name,
+                        trace_id=entry.trace_id,
+                        trace_url=links.url(entry) if links else None,
+                        response=entry.response,
+                        scores=entry.scores,
+                        status=entry.status,
+                        label=entry.judgement.label,
+                        reason=entry.why,
+                        part=entry.judgement.part,
+                        sure=entry.judgement.is_sure,
+                        diagnosis=entry.judgement.sentences,
+                    )
+                    for system, entry in zip(systems, question.entries, strict=True)
+                    if entry
+                ),
+            )
+            for question in questions[:worst]
+        ),
     )
-
-
-def _questions(systems: Sequence[ReportSystem], entries: Sequence[ReportEntry]) -> list[Question]:
-    if len(systems) == 1:
-        return worst_first(entries)
-    return side_by_side(systems, main_metric(summarise(entries)).name)
 
 
 def _system(system: ReportSystem) -> SystemOutline:
@@ -203,34 +224,7 @@ def _system(system: ReportSystem) -> SystemOutline:
     )
 
 
-def _question(
-    question: Question, systems: Sequence[ReportSystem], links: TraceLinks | None
-) -> QuestionOutline:
-    pairs = zip(systems, question.entries, strict=True)
-    return QuestionOutline(
-        # Systems are paired by this id, so that it is the same in all of them.
-        id=question.answered[0].record_id,
-        query=question.query,
-        answers=tuple(_answer(system.name, entry, links) for system, entry in pairs if entry),
-    )
-
-
-def _answer(system: str, entry: ReportEntry, links: TraceLinks | None) -> AnswerOutline:
-    judged = entry.judgement
-    return AnswerOutline(
-        system=system,
-        trace_id=entry.trace_id,
-        trace_url=links.url(entry) if links else None,
-        response=entry.response,
-        scores=entry.scores,
-        status=entry.status,
-        label=judged.label,
-        reason=entry.why,
-        part=judged.part,
-        sure=judged.is_sure,
-        diagnosis=judged.sentences,
-    )
-
+# --- as Markdown, for a pull request or a wiki --------------------------------------------------
 
 _QUOTED: Final = 300
 """Characters of a question or an answer that are shown; JSON and HTML have the whole of it."""
@@ -249,16 +243,11 @@ def render_markdown(report: ReportOutline) -> str:
     Returns:
         Markdown that ends with a line end.
     """
-    lines = [f"# {_plain(report.title)}", "", *_overview(report)]
-    if report.comparison:
-        lines += _comparison(report.comparison)
-    for system in report.systems:
-        lines += _system(system, heading="Scores" if len(report.systems) == 1 else system.name)
-    lines += _worst(report)
-    return "\n".join(lines).rstrip() + "\n"
+    return "\n".join(_lines(report)).rstrip() + "\n"
 
 
-def _overview(report: ReportOutline) -> Iterator[str]:
+def _lines(report: ReportOutline) -> Iterator[str]:
+    yield from (f"# {_plain(report.title)}", "")
     for system in report.systems:
         name = f"{_plain(system.name)}: " if system.name else ""
         states = ", ".join(f"{n} {_plain(state)}" for state, n in system.statuses.items())
@@ -267,14 +256,39 @@ def _overview(report: ReportOutline) -> Iterator[str]:
         because = f" Low because of: {parts}." if parts else ""
         yield f"- {name}{system.records} records ({states}): {labels or 'none'}.{because}"
     yield ""
+    if report.comparison:
+        yield from _comparison(report.comparison)
+    is_alone = len(report.systems) == 1
+    for system in report.systems:
+        yield from (f"## {'Scores' if is_alone else _plain(system.name)}", "")
+        yield from _table(
+            ["metric", "mean", "95 % interval", "n"],
+            [[_named(name), *_cells(score)] for name, score in system.scores.items()],
+        )
+        for key, slices in groupby(system.slices, key=lambda each: each.key):
+            yield from (f"### By {_plain(key)}", "", *_sliced(list(slices)))
+    if report.worst:
+        yield f"## {'The worst answers' if is_alone else 'Where the answers differ most'}"
+        yield ""
+    for number, question in enumerate(report.worst, start=1):
+        yield f"{number}. **{_plain(question.query) or 'no question'}**"
+        yield from (f"   - {_told(answer)}" for answer in question.answers)
+        yield ""
 
 
 def _comparison(comparison: Comparison) -> Iterator[str]:
-    columns, rows = paper_rows(comparison)
-    heads = [_named(metric.name) for metric in columns]
-    cells = [[name, *(f"**{v}**" if best else v for v, best in row)] for name, row in rows]
+    metrics = compared_metrics(comparison)
     yield from ("## The systems", "", "Means; shares in percent, the best in bold.", "")
-    yield from _table(["system", *heads], [[_plain(first), *rest] for first, *rest in cells])
+    yield from _table(
+        ["system", *(_named(each.metric.name) for each in metrics)],
+        [
+            [
+                _plain(cells[0].system),
+                *(f"**{cell.printed}**" if cell.is_best else cell.printed for cell in cells),
+            ]
+            for cells in zip(*(each.cells for each in metrics), strict=True)
+        ],
+    )
     for system in comparison.systems:
         for name, result in system.metrics.items():
             # JSON has all of them: with 8 systems and 17 metrics they would bury the findings.
@@ -282,16 +296,6 @@ def _comparison(comparison: Comparison) -> Iterator[str]:
                 told = in_words(result.difference, _plain(comparison.baseline))
                 yield f"- {_plain(system.name)}, {_plain(name)}: {told}"
     yield from ("", *(_plain(note) for note in comparison.notes), "")
-
-
-def _system(system: SystemOutline, *, heading: str) -> Iterator[str]:
-    yield from (f"## {_plain(heading)}", "")
-    yield from _table(
-        ["metric", "mean", "95 % interval", "n"],
-        [[_named(name), *_cells(score)] for name, score in system.scores.items()],
-    )
-    for key, slices in groupby(system.slices, key=lambda each: each.key):
-        yield from (f"### By {_plain(key)}", "", *_sliced(list(slices)))
 
 
 def _sliced(slices: Sequence[ReportSlice]) -> Iterator[str]:
@@ -305,35 +309,17 @@ def _sliced(slices: Sequence[ReportSlice]) -> Iterator[str]:
     )
 
 
-def _worst(report: ReportOutline) -> Iterator[str]:
-    if not report.worst:
-        return
-    many = len(report.systems) > 1
-    yield from (f"## {'Where the answers differ most' if many else 'The worst answers'}", "")
-    for number, question in enumerate(report.worst, start=1):
-        yield from _question(number, question)
-
-
-def _question(number: int, question: QuestionOutline) -> Iterator[str]:
-    yield f"{number}. **{_plain(question.query) or 'no question'}**"
-    for answer in question.answers:
-        yield f"   - {_told(answer)}"
-    yield ""
-
-
 def _told(answer: AnswerOutline) -> str:
     name = f"{_plain(answer.system)}: " if answer.system else ""
     part = f", {'' if answer.sure else 'perhaps '}{answer.part}" if answer.part.is_bad else ""
     # A reason quotes claims of the answer, and is as little ours as the answer.
     parts = (f"*{answer.label}{part}*", _plain(answer.reason), " ".join(answer.diagnosis))
     told = ". ".join(each.rstrip(".") for each in parts if each)
-    return f"{name}{_plain(answer.response)} {told}.{_linked(answer.trace_url)}"
-
-
-def _linked(url: str | None) -> str:
-    """A link to a trace. No address of ``TraceLinks`` has a character that ends the brackets."""
-    # A name with an ampersand before it would be taken for the character that HTML calls so.
-    return f" [trace](<{url.replace('&', '&amp;')}>)" if url else ""
+    # No address of ``TraceLinks`` has a character that ends the brackets. A name with an ampersand
+    # before it would be taken for the character that HTML calls so.
+    url = (answer.trace_url or "").replace("&", "&amp;")
+    link = f" [trace](<{url}>)" if url else ""
+    return f"{name}{_plain(answer.response)} {told}.{link}"
 
 
 def _cells(score: MeanScore) -> list[str]:

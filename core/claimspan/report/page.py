@@ -28,18 +28,16 @@ from claimspan.report.figures import (
     Metric,
     MetricSummary,
     SliceKey,
+    compared_metrics,
     describe,
-    paper_rows,
     slice_keys,
     slice_value,
     slices_of,
     summarise,
-    view_metrics,
 )
 from claimspan.report.record_view import (
     CONFLICTING,
     UNDECIDED,
-    AnswerView,
     response_label,
     view_record,
 )
@@ -63,11 +61,6 @@ __all__ = [
     "worst_first",
 ]
 
-_TEMPLATE: Final = "report.html.j2"
-_RECORD: Final = "record.html.j2"
-_SCRIPT: Final = "report.js"
-_STYLE: Final = "report.css"
-
 _FIRST_COLUMNS: Final = ("faithfulness", "f1")
 """What says most of an answer: of its use of the chunks, and of the whole. The user's own metrics
 come next."""
@@ -84,7 +77,7 @@ _FIRST_LINE: Final = 240
 _PACKING: Final = 6
 """Level of the compression: 9 takes twice the time for one hundredth of the size."""
 
-_LABELS: Final = (
+_CLAIM_LABELS: Final = (
     Label.ENTAILED,
     CONFLICTING,
     Label.NEUTRAL,
@@ -131,8 +124,8 @@ def render_report(
     Raises:
         MissingExtraError: jinja2 is not installed.
     """
-    page = _Page([ReportSystem("", tuple(entries))], worst_first(entries), None, links)
-    return page.render(title, progress=progress)
+    systems = [ReportSystem("", tuple(entries))]
+    return _render(systems, worst_first(entries), None, title, links, progress)
 
 
 def render_comparison(
@@ -161,7 +154,7 @@ def render_comparison(
     # One metric for the whole page, found over all systems: one of them may lack ground truths.
     entries = [entry for system in systems for entry in system.entries]
     questions = side_by_side(systems, main_metric(summarise(entries)).name)
-    return _Page(systems, questions, comparison, links).render(title, progress=progress)
+    return _render(systems, questions, comparison, title, links, progress)
 
 
 def main_metric(summaries: Sequence[MetricSummary]) -> Metric:
@@ -178,96 +171,105 @@ def row_metrics(summaries: Sequence[MetricSummary]) -> list[Metric]:
     return [found[name] for name in names if name in found][:_ROW_LIMIT]
 
 
-@dataclass(frozen=True)
-class _Page:
-    """What a page is made of."""
+def _render(
+    systems: Sequence[ReportSystem],
+    questions: Sequence[Question],
+    comparison: Comparison | None,
+    title: str,
+    links: TraceLinks | None,
+    progress: bool | None,
+) -> str:
+    environment, script = _environment(), _read("report.js")
+    entries = [entry for system in systems for entry in system.entries]
+    summaries = summarise(entries)
+    metrics = [summary.metric for summary in summaries]
+    main, columns = main_metric(summaries), row_metrics(summaries)
+    # Macros see nothing of the page's own values.
+    names = {"explained": CATALOGUE, "part_names": _BLAMED}
+    macros = environment.get_template("record.html.j2", globals=names).module
+    row: Callable[..., str] = getattr(macros, "versus" if comparison else "single")
 
-    systems: Sequence[ReportSystem]
-    questions: Sequence[Question]
-    comparison: Comparison | None
-    links: TraceLinks | None
-
-    def render(self, title: str, *, progress: bool | None) -> str:
-        script, environment = _read(_SCRIPT), _environment()
-        entries = [entry for system in self.systems for entry in system.entries]
-        summaries = summarise(entries)
-        with progress_bar("rendering", total=len(self.questions), show=progress) as advance:
-            items = self._items(environment, summaries, advance)
-            # In this order: the items are one iterator, and the blocks hold what is left of it.
-            first_page, blocks = list(islice(items, PAGE_SIZE)), list(_compressed(items))
-        return environment.get_template(_TEMPLATE).render(
-            title=title,
-            script=script,
-            # The Content-Security-Policy admits only the script with this hash, so that markup
-            # in a chunk could not run even if it were not escaped.
-            script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
-            style=_read(_STYLE),
-            first_page=first_page,
-            blocks=blocks,
-            glossary=_glossary(entries),
-            metrics=[summary.metric for summary in summaries],
-            columns=[] if self.comparison else row_metrics(summaries),
-            main=main_metric(summaries),
-            systems=[system.name for system in self.systems],
-            n_rows=len(self.questions),
-            **self._sliced(entries, summaries),
-            **_tiles(summaries),
-            **_overview(entries),
-            part_words=_WORDS,
-            part_rows=[(each.name, *_counted(each.entries)) for each in self.systems],
-            **_compared(self.comparison),
-        )
-
-    def _items(
-        self,
-        environment: jinja2.Environment,
-        summaries: Sequence[MetricSummary],
-        advance: Callable[[], None],
-    ) -> Iterator[str]:
+    def rows(advance: Callable[[], None]) -> Iterator[str]:
         """The HTML of each row, made when it is asked for: all of them would take gigabytes."""
-        macro = "versus" if self.comparison else "single"
-        # Macros see nothing of the page's own values.
-        names = {"explained": CATALOGUE, "part_names": _BLAMED}
-        module = environment.get_template(_RECORD, globals=names).module
-        render: Callable[..., str] = getattr(module, macro)
-        main, columns = main_metric(summaries), row_metrics(summaries)
-        for place, question in enumerate(self.questions):
+        for place, question in enumerate(questions):
             key = f"e{place}"
-            if self.comparison:
-                yield render(key, question.query, self._answers(key, question), main)
+            if comparison:
+                pairs = zip(systems, question.entries, strict=True)
+                answers = [
+                    (system.name, view_record(f"{key}s{number}", entry, links) if entry else None)
+                    for number, (system, entry) in enumerate(pairs)
+                ]
+                yield row(key, question.query, answers, main)
             else:
-                (entry,) = question.answered
-                yield render(key, view_record(key, entry, self.links), columns)
+                yield row(key, view_record(key, question.answered[0], links), columns)
             advance()
 
-    def _answers(self, key: str, question: Question) -> list[AnswerView]:
-        pairs = zip(self.systems, question.entries, strict=True)
-        return [
-            AnswerView(
-                system.name,
-                view_record(f"{key}s{number}", entry, self.links) if entry else None,
-            )
-            for number, (system, entry) in enumerate(pairs)
-        ]
-
-    def _sliced(
-        self, entries: Sequence[ReportEntry], summaries: Sequence[MetricSummary]
-    ) -> dict[str, object]:
-        keys, columns = slice_keys(entries, len(self.systems)), row_metrics(summaries)
-        names = [metric.name for metric in columns]
-        tables = [
-            (key, [(each.name, slices_of(each.entries, key, names)) for each in self.systems])
-            for key in keys
-        ]
-        means = [
-            m for _, rows in tables for _, table in rows for s in table for m in s.scores.values()
-        ]
-        return {
-            "slices": tables,
-            "slice_columns": columns,
-            "has_intervals": any(mean.low is not None for mean in means),
-            "index": index_of(self.questions, [each.metric for each in summaries], keys),
-        }
+    with progress_bar("rendering", total=len(questions), show=progress) as advance:
+        items = rows(advance)
+        # In this order: the items are one iterator, and the blocks hold what is left of it.
+        first_page, blocks = list(islice(items, PAGE_SIZE)), list(_compressed(items))
+    # What is measured by default and the user's own stand before the others.
+    tiles: dict[bool, list[MetricSummary]] = {True: [], False: []}
+    for summary in summaries:
+        name = summary.metric.name
+        tiles[name in DEFAULT_METRICS or name not in CATALOGUE].append(summary)
+    keys, wanted = slice_keys(entries, len(systems)), [metric.name for metric in columns]
+    slices = [
+        (key, [(system.name, slices_of(system.entries, key, wanted)) for system in systems])
+        for key in keys
+    ]
+    claims = Counter(response_label(c) for e in entries for c in e.response_claims)
+    judged = Counter(entry.judgement.label for entry in entries)
+    blamed = dict(zip(_WORDS, _counted(entries)[1], strict=True))
+    started = [entry.started for entry in entries if entry.started]
+    defined = {name for entry in entries for name in (*entry.scores, *entry.undefined)}
+    return environment.get_template("report.html.j2").render(
+        title=title,
+        script=script,
+        # The Content-Security-Policy admits only the script with this hash, so that markup
+        # in a chunk could not run even if it were not escaped.
+        script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+        style=_read("report.css"),
+        first_page=first_page,
+        blocks=blocks,
+        n_rows=len(questions),
+        n_records=len(entries),
+        systems=[system.name for system in systems],
+        metrics=metrics,
+        main=main,
+        columns=[] if comparison else columns,
+        main_tiles=tiles[True],
+        other_tiles=tiles[False],
+        # Ours that a record has or lacks: the reason of an undefined one links there as well.
+        glossary=[describe(name) for name in CATALOGUE if name in defined],
+        slices=slices,
+        slice_columns=columns,
+        has_intervals=any(
+            mean.low is not None
+            for _, tables in slices
+            for _, table in tables
+            for each in table
+            for mean in each.scores.values()
+        ),
+        index=index_of(questions, metrics, keys),
+        statuses=Counter(entry.status for entry in entries).most_common(),
+        judges=sorted({entry.judge for entry in entries if entry.judge}),
+        judge_calls=sum(entry.judge_calls for entry in entries),
+        # Records whose price is not known are left out: their number of calls is shown all the
+        # same. Not fsum, which raises where a damaged file has costs beyond any float.
+        cost=_cost(sum(entry.cost_usd for entry in entries if entry.cost_usd is not None)),
+        first=min(started, default=None),
+        last=max(started, default=None),
+        labels=[(label, claims[label]) for label in _CLAIM_LABELS if claims[label]],
+        n_claims=claims.total(),
+        verdicts=[(label, judged[label]) for label in LABELS if judged[label]],
+        parts=[(part, _WORDS[part], n) for part, n in blamed.items() if n],
+        n_unsure=sum(bool(entry.judgement.doubts) for entry in entries),
+        part_words=_WORDS,
+        part_rows=[(system.name, *_counted(system.entries)) for system in systems],
+        compared=compared_metrics(comparison) if comparison else [],
+        notes=comparison.notes if comparison else (),
+    )
 
 
 def _environment() -> jinja2.Environment:
@@ -305,51 +307,17 @@ def _read(name: str) -> str:
     return resources.files("claimspan.report").joinpath(name).read_text("utf-8")
 
 
-def _compressed(items: Iterable[str]) -> Iterator[str]:
+def _compressed(items: Iterator[str]) -> Iterator[str]:
     """Return blocks of HTML, each of 50 records: a JSON list, compressed by gzip, in base 64.
 
     They become elements when the reader pages to them, so that ten thousand records open as fast as
     fifty. Base 64 has no character that means anything in HTML.
     """
     # One block is in memory at a time: the HTML of 10,000 records is half a gigabyte.
-    rest = iter(items)
-    while block := list(islice(rest, PAGE_SIZE)):
+    while block := list(islice(items, PAGE_SIZE)):
         # Without the time that gzip writes, equal records give equal pages.
         packed = gzip.compress(json.dumps(block).encode(), _PACKING, mtime=0)
         yield base64.b64encode(packed).decode()
-
-
-def _tiles(summaries: Sequence[MetricSummary]) -> dict[str, list[MetricSummary]]:
-    """The metrics in two groups: what is measured by default and the user's own, and the others."""
-    names = {n for s in summaries if (n := s.metric.name) in DEFAULT_METRICS or n not in CATALOGUE}
-    return {
-        "main_tiles": [each for each in summaries if each.metric.name in names],
-        "other_tiles": [each for each in summaries if each.metric.name not in names],
-    }
-
-
-def _overview(entries: Sequence[ReportEntry]) -> dict[str, object]:
-    claims = Counter(response_label(c) for e in entries for c in e.response_claims)
-    judged = Counter(entry.judgement.label for entry in entries)
-    _, blamed = _counted(entries)
-    started = [entry.started for entry in entries if entry.started]
-    # Records whose price is not known are left out: their number of calls is shown all the same.
-    costs = [entry.cost_usd for entry in entries if entry.cost_usd is not None]
-    return {
-        "statuses": Counter(entry.status for entry in entries).most_common(),
-        "judges": sorted({entry.judge for entry in entries if entry.judge}),
-        "judge_calls": sum(entry.judge_calls for entry in entries),
-        # Not fsum, which raises where a damaged file has costs beyond any float.
-        "cost": _cost(sum(costs)),
-        "first": min(started, default=None),
-        "last": max(started, default=None),
-        "labels": [(label, claims[label]) for label in _LABELS if claims[label]],
-        "n_claims": claims.total(),
-        "n_records": len(entries),
-        "verdicts": [(each, judged[each]) for each in LABELS if judged[each]],
-        "parts": [(part, _WORDS[part], n) for part, n in zip(_WORDS, blamed, strict=True) if n],
-        "n_unsure": sum(bool(e.judgement.doubts) for e in entries),
-    }
 
 
 def _cost(dollars: float) -> str:
@@ -362,28 +330,10 @@ def _cost(dollars: float) -> str:
     return f"${dollars:,.2f}"
 
 
-def _glossary(entries: Sequence[ReportEntry]) -> list[Metric]:
-    """Our metrics that a record has or lacks: the reason of an undefined one links here as well."""
-    found = {name for entry in entries for name in (*entry.scores, *entry.undefined)}
-    return [describe(name) for name in CATALOGUE if name in found]
-
-
 def _counted(entries: Sequence[ReportEntry]) -> tuple[int, list[int]]:
     """Number of low records, and of those of each part in the order of ``_WORDS``."""
     counts = Counter(entry.judgement.part for entry in entries if entry.judgement.label == LOW)
     return counts.total(), [counts[part] for part in _WORDS]
-
-
-def _compared(comparison: Comparison | None) -> dict[str, object]:
-    if comparison is None:
-        return {"metric_views": [], "paper_columns": [], "paper": [], "notes": []}
-    columns, rows = paper_rows(comparison)
-    return {
-        "metric_views": view_metrics(comparison),
-        "paper_columns": columns,
-        "paper": rows,
-        "notes": comparison.notes,
-    }
 
 
 # Some 11,000 elements with records of four chunks, which a phone still scrolls without a stop.
