@@ -30,6 +30,7 @@ __all__ = [
     "Estimate",
     "PairedComparison",
     "bootstrap",
+    "bootstrap_figures",
     "compare_paired",
     "holm",
     "kendall",
@@ -216,14 +217,29 @@ def bootstrap(
     groups: Sequence[Hashable] | None = None,
     resamples: int = RESAMPLES,
 ) -> Estimate:
-    """Return any figure of a sample with its bootstrap interval (percentile method).
+    """Return any figure of a sample with its bootstrap interval, as ``bootstrap_figures`` does."""
+    of = bootstrap_figures(lambda rows: {"": figure(rows)}, n, groups=groups, resamples=resamples)
+    return of[""]
+
+
+def bootstrap_figures(
+    figures: Callable[[Sequence[int]], Mapping[str, float | None]],
+    n: int,
+    *,
+    groups: Sequence[Hashable] | None = None,
+    resamples: int = RESAMPLES,
+) -> dict[str, Estimate]:
+    """Return figures of a sample with their bootstrap intervals (percentile method).
 
     Args:
-        figure: Takes the indices of the drawn values, shape ``(n_drawn,)``, and returns the figure,
-            which must be finite.
+        figures: Takes the indices of the drawn values, shape ``(n_drawn,)``, and returns figures by
+            their names; each is finite, or None if these values have none.
         n: Number of values, at least 1.
         groups: As for ``mean_estimate``, shape ``(n,)``.
-        resamples: Bootstrap samples.
+        resamples: Bootstrap samples; those without a figure are left out of its interval.
+
+    Returns:
+        Name to estimate, for each figure that the whole sample has.
 
     Raises:
         ConfigError: There are no values, or not as many groups as values.
@@ -233,10 +249,15 @@ def bootstrap(
     generator = random.Random(SEED)  # noqa: S311 - no secret
     members = _members(groups, n)
     drawn = [
-        figure([row for group in generator.choices(members, k=len(members)) for row in group])
+        figures([row for group in generator.choices(members, k=len(members)) for row in group])
         for _ in range(resamples)
     ]
-    return _estimate(figure(range(n)), drawn, n)
+    found: dict[str, Estimate] = {}
+    for name, value in figures(range(n)).items():
+        if value is not None:
+            values = [v for each in drawn if (v := each[name]) is not None]
+            found[name] = _estimate(value, values or [value], n)
+    return found
 
 
 def _members(groups: Sequence[Hashable] | None, n: int) -> list[Sequence[int]]:

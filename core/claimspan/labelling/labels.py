@@ -1,4 +1,4 @@
-"""Reads the labels that people have given to claims: a CSV file, of the page or of their own."""
+"""Reads the labels that people have given to claims, and brings each to its claim and verdict."""
 
 from __future__ import annotations
 
@@ -6,38 +6,31 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, NamedTuple, cast
+from typing import Final, cast
 
 from claimspan.errors import ConfigError, FileError, LabelError
 from claimspan.files.csv_rows import csv_rows
 from claimspan.files.jsonl import unreadable
 from claimspan.files.raw_rows import NoRow, SkippedRow
 from claimspan.judges.calibrated import is_calibrated
-from claimspan.labelling.page import claim_digest, record_key
-from claimspan.meta_evaluation.labelled import HumanLabel
+from claimspan.labelling.page import PickedClaim, claim_digest, record_key
+from claimspan.meta_evaluation.labelled import LETTERS, HumanLabel
 from claimspan.meta_evaluation.traffic import LabelledVerdict
-from claimspan.report import ReportClaim, ReportEntry
+from claimspan.report import ReportEntry
 from claimspan.verdicts import Label
 
 __all__ = [
-    "COLUMNS",
     "ClaimLabel",
     "JoinedLabels",
     "join_labels",
     "read_claim_labels",
 ]
 
-COLUMNS: Final = ("record", "claim_number", "claim_digest", "label", "share", "share_claims")
-"""Columns of the file that the page writes."""
-
 _WANTED: Final = "CSV file of labels (claimspan label)"
 _RECORD: Final = ("record", "trace_id", "record_id")
 _UNSURE: Final = frozenset({"", "u", "unsure", "skip"})
-_LETTERS: Final[Mapping[str, HumanLabel]] = {"e": "E", "n": "N", "c": "C", "ne": "NE"}
-_OF_LABEL: Final[Mapping[Label, HumanLabel]] = {
-    Label.ENTAILED: "E",
-    Label.NEUTRAL: "N",
-    Label.CONTRADICTED: "C",
+_SPELLINGS: Final[Mapping[str, HumanLabel]] = {
+    letter.lower(): letter for letter in (*LETTERS.values(), "NE")
 }
 
 
@@ -92,7 +85,14 @@ def read_claim_labels(path: str | Path) -> list[ClaimLabel]:
                     found.append(_label(cells, f"{str(path)!r} line {row.place}", row.place))
     except OSError as error:
         raise unreadable(path, error, wanted=_WANTED) from None
-    _refuse_conflicts(found, path)
+    first: dict[tuple[str, str, int | None], ClaimLabel] = {}
+    for each in found:
+        known = first.setdefault((each.record, each.digest, each.number), each)
+        if known.label != each.label:  # which one counts is for people to say
+            raise FileError(
+                f"{str(path)!r} lines {known.line} and {each.line} label one claim differently: "
+                "keep one of them"
+            )
     if not any(each.label for each in found):
         raise FileError(f"{str(path)!r} holds no label: give a {_WANTED}")
     return found
@@ -122,10 +122,10 @@ def _human(cell: str, place: str) -> HumanLabel | None:
     spelling = cell.strip().lower()
     if spelling in _UNSURE:
         return None
-    if spelling in _LETTERS:
-        return _LETTERS[spelling]
+    if spelling in _SPELLINGS:
+        return _SPELLINGS[spelling]
     try:
-        return _OF_LABEL[Label.parse(spelling)]
+        return LETTERS[Label.parse(spelling)]
     except LabelError:
         # Without the cell: where columns are mixed up it is a text of a user.
         raise FileError(
@@ -142,21 +142,7 @@ def _number(cells: Mapping[str, str], column: str, place: str) -> int | None:
     return int(cell)
 
 
-def _refuse_conflicts(labels: list[ClaimLabel], path: Path) -> None:
-    """Refuse a claim with two labels: which one counts is for people to say.
-
-    Raises:
-        FileError: There is one.
-    """
-    first: dict[tuple[str, str, int | None], ClaimLabel] = {}
-    for each in labels:
-        known = first.setdefault((each.record, each.digest, each.number), each)
-        if known.label != each.label:
-            raise FileError(
-                f"{str(path)!r} lines {known.line} and {each.line} label one claim differently: "
-                "keep one of them"
-            )
-
+# --- with their claims -------------------------------------------------------------------------
 
 _NAMED: Final = 5
 """Lines that a message names."""
@@ -177,12 +163,6 @@ class JoinedLabels:
 
     undecided: int
     """Labelled claims that the judge left undecided."""
-
-
-class _Found(NamedTuple):
-    number: int
-    entry: ReportEntry
-    claim: ReportClaim
 
 
 def join_labels(entries: Sequence[ReportEntry], labels: Sequence[ClaimLabel]) -> JoinedLabels:
@@ -223,20 +203,20 @@ def join_labels(entries: Sequence[ReportEntry], labels: Sequence[ClaimLabel]) ->
     )
 
 
-def _index(entries: Sequence[ReportEntry]) -> Mapping[tuple[str, str], list[_Found]]:
+def _index(entries: Sequence[ReportEntry]) -> Mapping[tuple[str, str], list[PickedClaim]]:
     """Key of the record and digest of the claim to the claims with them, by either id."""
-    found: dict[tuple[str, str], list[_Found]] = {}
+    found: dict[tuple[str, str], list[PickedClaim]] = {}
     for entry in entries:
         # A label of a person's own making may name the record by either of its ids.
         keys = {record_key(entry), entry.trace_id, entry.record_id or ""} - {""}
         for number, claim in enumerate(entry.response_claims, start=1):
             for key in keys:
                 place = found.setdefault((key, claim_digest(claim.text)), [])
-                place.append(_Found(number, entry, claim))
+                place.append(PickedClaim(entry, number, claim))
     return found
 
 
-def _claim(known: Mapping[tuple[str, str], list[_Found]], label: ClaimLabel) -> _Found:
+def _claim(known: Mapping[tuple[str, str], list[PickedClaim]], label: ClaimLabel) -> PickedClaim:
     found = known[label.record, label.digest]
     return next((each for each in found if each.number == label.number), found[0])
 
@@ -261,7 +241,7 @@ def _only_judge(entries: Sequence[ReportEntry]) -> str:
     return judges[0]
 
 
-def _verdicts(decided: Sequence[tuple[ClaimLabel, _Found]]) -> list[LabelledVerdict]:
+def _verdicts(decided: Sequence[tuple[ClaimLabel, PickedClaim]]) -> list[LabelledVerdict]:
     in_share = Counter(label.share for label, _ in decided)
     verdicts: list[LabelledVerdict] = []
     for label, found in decided:
@@ -272,7 +252,7 @@ def _verdicts(decided: Sequence[tuple[ClaimLabel, _Found]]) -> list[LabelledVerd
         share_claims = label.share_claims or in_share[label.share]
         verdicts.append(
             LabelledVerdict(
-                record=record_key(found.entry),
+                record=found.record,
                 human=label.label,
                 judge=judged,
                 entailed=found.claim.entailed,

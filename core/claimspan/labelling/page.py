@@ -1,4 +1,10 @@
-"""Renders the page on which people label claims: one HTML file that needs no network."""
+"""Picks the claims that are worth labelling, and renders the page on which people label them.
+
+Doubtful claims say most about where a threshold lies. Taken alone they would say that the judge is
+worse than it is, so the others are drawn by chance, and each label is weighted by how many claims
+it stands for. A label finds its claim by the key of its record and by a digest of its text: a file
+of labels then holds no text of users, and can be kept beside code.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +16,13 @@ from importlib import resources
 from typing import Final, Literal
 
 from claimspan.errors import ConfigError, MissingExtraError
-from claimspan.labelling.labels import COLUMNS
 from claimspan.report import ReportClaim, ReportEntry
 from claimspan.text.closest import SearchedSentences
 from claimspan.text.percentages import percent_hint
 from claimspan.text.visible import visible
 
 __all__ = [
+    "COLUMNS",
     "DOUBTFUL_SHARE",
     "MOST_CLAIMS",
     "PickedClaim",
@@ -27,93 +33,21 @@ __all__ = [
     "render_label_page",
 ]
 
-_TEMPLATE: Final = "label.html.j2"
+_LENGTH: Final = 16
+"""Hexadecimal digits, 64 bits: among a million claims two alike are not to be expected."""
+
+COLUMNS: Final = ("record", "claim_number", "claim_digest", "label", "share", "share_claims")
+"""Columns of the file that the page writes."""
 
 
-def render_label_page(picked: Sequence[PickedClaim], *, title: str = "Label claims") -> str:
-    """Render one self-contained page. It makes no request and opens from a file.
-
-    The page does not show what the judge said, which would lead people. Texts are data that the
-    script puts into the page as text: markup in a chunk is shown and never runs.
-
-    Args:
-        picked: The claims, in the order in which they are asked.
-        title: The heading of the page.
-
-    Returns:
-        The HTML of the page.
-
-    Raises:
-        MissingExtraError: jinja2 is not installed.
-    """
-    try:
-        import jinja2
-    except ModuleNotFoundError:
-        raise MissingExtraError("jinja2", "report") from None
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("claimspan", "labelling"),
-        # Jinja's default is off for templates whose name ends in .j2.
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-    )
-    script = _read("labelling", "label.js")
-    # The style of the report comes first, with its colours for light and dark.
-    style = _read("report", "report.css") + _read("labelling", "label.css")
-    return environment.get_template(_TEMPLATE).render(
-        title=visible(title),
-        n=len(picked),
-        style=style,
-        script=script,
-        # The Content-Security-Policy admits only the script with this hash.
-        script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
-        data=_data(picked),
-    )
+def record_key(entry: ReportEntry) -> str:
+    """The trace id of a record, else its own id, else a digest of question and response."""
+    return entry.trace_id or entry.record_id or claim_digest(f"{entry.query}\n{entry.response}")
 
 
-def _read(room: str, name: str) -> str:
-    return resources.files("claimspan").joinpath(room, name).read_text("utf-8")
-
-
-def _data(picked: Sequence[PickedClaim]) -> dict[str, object]:
-    """What the script reads: the claims, and each record once."""
-    records = {each.record: each.entry for each in picked}
-    places = {record: place for place, record in enumerate(records)}
-    searched = {
-        record: [SearchedSentences(visible(chunk.text)) for chunk in entry.chunks]
-        for record, entry in records.items()
-    }
-    keys = "\n".join(f"{each.record}|{each.number}|{each.digest}" for each in picked)
-    return {
-        # Under this name the browser keeps the labels: another choice of claims has another one.
-        "id": hashlib.sha256(keys.encode("utf-8", "replace")).hexdigest()[:16],
-        "columns": COLUMNS,
-        "records": [_record(entry) for entry in records.values()],
-        "claims": [_claim(e, places[e.record], searched[e.record]) for e in picked],
-    }
-
-
-def _record(entry: ReportEntry) -> dict[str, object]:
-    return {
-        "question": visible(entry.query),
-        "response": visible(entry.response),
-        "chunks": [visible(chunk.text) for chunk in entry.chunks],
-        "left_out": entry.chunks_left_out,
-    }
-
-
-def _claim(
-    picked: PickedClaim, place: int, searched: Sequence[SearchedSentences]
-) -> dict[str, object]:
-    found = (sentences.closest(picked.claim.text) for sentences in searched)
-    return {
-        # Of the columns of the file, all but the label.
-        "cells": [picked.record, picked.number, picked.digest, picked.share, picked.share_claims],
-        "place": place,
-        "text": visible(picked.claim.text),
-        "sentence": visible(picked.claim.sentence or ""),
-        # Of each chunk the beginning and the end of its closest sentence, in code points.
-        "closest": [None if each is None else list(each) for each in found],
-    }
+def claim_digest(text: str) -> str:
+    """The digest of a claim's text."""
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:_LENGTH]
 
 
 MOST_CLAIMS: Final = 200
@@ -219,27 +153,86 @@ def _draw(seed: int, record: str, digest: str) -> bytes:
     return hashlib.sha256(f"{seed}|{record}|{digest}".encode("utf-8", "replace")).digest()
 
 
-_LENGTH: Final = 16
-"""Hexadecimal digits, 64 bits: among a million claims two alike are not to be expected."""
+def render_label_page(picked: Sequence[PickedClaim], *, title: str = "Label claims") -> str:
+    """Render one self-contained page. It makes no request and opens from a file.
 
-
-def record_key(entry: ReportEntry) -> str:
-    """The trace id of a record, else its own id, else a digest of question and response.
-
-    Args:
-        entry: The record.
-    """
-    return entry.trace_id or entry.record_id or _digest(f"{entry.query}\n{entry.response}")
-
-
-def claim_digest(text: str) -> str:
-    """The digest of a claim's text.
+    The page does not show what the judge said, which would lead people. Texts are data that the
+    script puts into the page as text: markup in a chunk is shown and never runs.
 
     Args:
-        text: The claim.
+        picked: The claims, in the order in which they are asked.
+        title: The heading of the page.
+
+    Returns:
+        The HTML of the page.
+
+    Raises:
+        MissingExtraError: jinja2 is not installed.
     """
-    return _digest(text)
+    try:
+        import jinja2
+    except ModuleNotFoundError:
+        raise MissingExtraError("jinja2", "report") from None
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("claimspan", "labelling"),
+        # Jinja's default is off for templates whose name ends in .j2.
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    script = _read("labelling", "label.js")
+    # The style of the report comes first, with its colours for light and dark.
+    style = _read("report", "report.css") + _read("labelling", "label.css")
+    return environment.get_template("label.html.j2").render(
+        title=visible(title),
+        n=len(picked),
+        style=style,
+        script=script,
+        # The Content-Security-Policy admits only the script with this hash.
+        script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+        data=_data(picked),
+    )
 
 
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:_LENGTH]
+def _read(room: str, name: str) -> str:
+    return resources.files("claimspan").joinpath(room, name).read_text("utf-8")
+
+
+def _data(picked: Sequence[PickedClaim]) -> dict[str, object]:
+    """What the script reads: the claims, and each record once."""
+    records = {each.record: each.entry for each in picked}
+    places = {record: place for place, record in enumerate(records)}
+    searched = {
+        record: [SearchedSentences(visible(chunk.text)) for chunk in entry.chunks]
+        for record, entry in records.items()
+    }
+    keys = "\n".join(f"{each.record}|{each.number}|{each.digest}" for each in picked)
+    return {
+        # Under this name the browser keeps the labels: another choice of claims has another one.
+        "id": claim_digest(keys),
+        "columns": COLUMNS,
+        "records": [
+            {
+                "question": visible(entry.query),
+                "response": visible(entry.response),
+                "chunks": [visible(chunk.text) for chunk in entry.chunks],
+                "left_out": entry.chunks_left_out,
+            }
+            for entry in records.values()
+        ],
+        "claims": [_claim(e, places[e.record], searched[e.record]) for e in picked],
+    }
+
+
+def _claim(
+    picked: PickedClaim, place: int, searched: Sequence[SearchedSentences]
+) -> dict[str, object]:
+    found = (sentences.closest(picked.claim.text) for sentences in searched)
+    return {
+        # Of the columns of the file, all but the label.
+        "cells": [picked.record, picked.number, picked.digest, picked.share, picked.share_claims],
+        "place": place,
+        "text": visible(picked.claim.text),
+        "sentence": visible(picked.claim.sentence or ""),
+        # Of each chunk the beginning and the end of its closest sentence, in code points.
+        "closest": [None if each is None else list(each) for each in found],
+    }

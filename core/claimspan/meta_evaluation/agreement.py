@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-import random
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import groupby
-from typing import Final, NamedTuple
+from typing import Final
 
 from pydantic import BaseModel, ConfigDict
 
 from claimspan.errors import ConfigError
-from claimspan.meta_evaluation.labelled import JudgedClaim
-from claimspan.verdicts import Label
+from claimspan.meta_evaluation.labelled import JudgedClaim, comparable
+from claimspan.statistics import bootstrap_figures
 
 __all__ = ["Agreement", "ClassAgreement", "auroc", "measure_agreement"]
 
 RESAMPLES: Final = 500
 """Bootstrap samples; enough for the second decimal of an interval."""
-
-_LETTERS: Final = {Label.ENTAILED: "E", Label.NEUTRAL: "N", Label.CONTRADICTED: "C"}
-# Any fixed seed gives the same interval every time.
-_SEED: Final = 20_26
 
 
 class ClassAgreement(BaseModel):
@@ -72,14 +67,6 @@ class Agreement(BaseModel):
     """95 % bootstrap intervals of the four figures, with claims resampled one by one."""
 
 
-class _Pair(NamedTuple):
-    """The two labels of one claim, as letters."""
-
-    human: str
-    judge: str
-    entailed: float
-
-
 def measure_agreement(judged: Sequence[JudgedClaim], *, resamples: int = RESAMPLES) -> Agreement:
     """Measure the agreement of a judge with people.
 
@@ -92,28 +79,31 @@ def measure_agreement(judged: Sequence[JudgedClaim], *, resamples: int = RESAMPL
     Raises:
         ConfigError: The judge decided no claim.
     """
-    # Some data sets only say "not entailed"; the judge's finer labels are merged to match.
-    is_binary = any(claim.human_label == "NE" for claim in judged)
-    pairs = [
-        _pair(claim, claim.judge_label, is_binary)
-        for claim in judged
-        if claim.judge_label is not None
-    ]
+    humans = [claim.human_label for claim in judged]
+    pairs = comparable(humans, [claim.judge_label for claim in judged])
     if not pairs:
         raise ConfigError("the judge decided no claim: there is no agreement to measure")
-    labels = ("E", "NE") if is_binary else ("E", "N", "C")
-    counts = Counter((pair.human, pair.judge) for pair in pairs)
-    figures = _figures(pairs)
+    entailed = [claim.entailed or 0.0 for claim in judged if claim.judge_label is not None]
+
+    def figures(rows: Sequence[int]) -> dict[str, float | None]:
+        return _figures([pairs[row] for row in rows], [entailed[row] for row in rows])
+
+    labels = ("E", "NE") if "NE" in humans else ("E", "N", "C")
+    counts = Counter(pairs)
+    whole = figures(range(len(pairs)))
     return Agreement(
         n=len(pairs),
         undecided=len(judged) - len(pairs),
-        accuracy=figures["accuracy"] or 0.0,
-        balanced_accuracy=figures["balanced_accuracy"] or 0.0,
-        auroc=figures["auroc"],
-        kappa=figures["kappa"],
+        accuracy=whole["accuracy"] or 0.0,
+        balanced_accuracy=whole["balanced_accuracy"] or 0.0,
+        auroc=whole["auroc"],
+        kappa=whole["kappa"],
         classes={label: _class(pairs, label) for label in labels},
         confusion={human: {judge: counts[human, judge] for judge in labels} for human in labels},
-        intervals=_intervals(pairs, resamples),
+        intervals={
+            name: (found.low, found.high)
+            for name, found in bootstrap_figures(figures, len(pairs), resamples=resamples).items()
+        },
     )
 
 
@@ -139,51 +129,28 @@ def auroc(scores: Sequence[float], positive: Sequence[bool]) -> float | None:
     return wins / (negatives * positives) if negatives and positives else None
 
 
-def _pair(claim: JudgedClaim, judge_label: Label, is_binary: bool) -> _Pair:
-    human, judge = claim.human_label, _LETTERS[judge_label]
-    return _Pair(_letter(human, is_binary), _letter(judge, is_binary), claim.entailed or 0.0)
-
-
-def _letter(label: str, is_binary: bool) -> str:
-    return "NE" if is_binary and label != "E" else label
-
-
-def _figures(pairs: Sequence[_Pair]) -> dict[str, float | None]:
+def _figures(
+    pairs: Sequence[tuple[str, str]], entailed: Sequence[float]
+) -> dict[str, float | None]:
     n = len(pairs)
-    human, judge = Counter(pair.human for pair in pairs), Counter(pair.judge for pair in pairs)
-    same = Counter(pair.human for pair in pairs if pair.human == pair.judge)
+    human, judge = Counter(by for by, _ in pairs), Counter(by for _, by in pairs)
+    same = Counter(by_human for by_human, by_judge in pairs if by_human == by_judge)
     accuracy = same.total() / n
     chance = sum(human[label] * judge[label] for label in human) / n**2
     return {
         "accuracy": accuracy,
         "balanced_accuracy": sum(same[label] / human[label] for label in human) / len(human),
-        "auroc": auroc([pair.entailed for pair in pairs], [pair.human == "E" for pair in pairs]),
+        "auroc": auroc(entailed, [by_human == "E" for by_human, _ in pairs]),
         "kappa": (accuracy - chance) / (1 - chance) if chance < 1 else None,
     }
 
 
-def _class(pairs: Sequence[_Pair], label: str) -> ClassAgreement:
-    by_human = sum(pair.human == label for pair in pairs)
-    by_judge = sum(pair.judge == label for pair in pairs)
-    by_both = sum(pair.human == pair.judge == label for pair in pairs)
+def _class(pairs: Sequence[tuple[str, str]], label: str) -> ClassAgreement:
+    by_human = sum(human == label for human, _ in pairs)
+    by_judge = sum(judge == label for _, judge in pairs)
+    by_both = sum(human == judge == label for human, judge in pairs)
     return ClassAgreement(
         n=by_human,
         precision=by_both / by_judge if by_judge else None,
         recall=by_both / by_human if by_human else None,
     )
-
-
-def _intervals(pairs: Sequence[_Pair], resamples: int) -> dict[str, tuple[float, float]]:
-    generator = random.Random(_SEED)  # noqa: S311 - statistics, not cryptography
-    drawn: dict[str, list[float]] = {}
-    for _ in range(resamples):
-        for name, value in _figures(generator.choices(pairs, k=len(pairs))).items():
-            if value is not None:
-                drawn.setdefault(name, []).append(value)
-    return {name: _percentiles(sorted(values)) for name, values in drawn.items()}
-
-
-def _percentiles(values: Sequence[float]) -> tuple[float, float]:
-    """The 2.5th and the 97.5th percentile of sorted values."""
-    last = len(values) - 1
-    return values[round(0.025 * last)], values[round(0.975 * last)]

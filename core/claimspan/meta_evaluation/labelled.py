@@ -13,13 +13,29 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from claimspan.errors import ConfigError, FileError, JudgeError
 from claimspan.files.jsonl import parse_json_lines, read_text
 from claimspan.judges.protocol import Judge
+from claimspan.metrics.means import probability
 from claimspan.progress import progress_bar
-from claimspan.verdicts import Claim, Label, Verdict
+from claimspan.verdicts import Claim, Label
 
-__all__ = ["HumanLabel", "JudgedClaim", "LabelledClaim", "judge_labelled", "read_labelled"]
+__all__ = [
+    "LETTERS",
+    "HumanLabel",
+    "JudgedClaim",
+    "LabelledClaim",
+    "comparable",
+    "judge_labelled",
+    "read_labelled",
+]
 
 HumanLabel = Literal["E", "N", "C", "NE"]
 """Entailed, neutral, contradicted; or not entailed, where people did not say which of the two."""
+
+LETTERS: Final[Mapping[Label, HumanLabel]] = {
+    Label.ENTAILED: "E",
+    Label.NEUTRAL: "N",
+    Label.CONTRADICTED: "C",
+}
+"""Label of a judge to that of people."""
 
 CONCURRENCY: Final = 8
 """Claims before the judge at once."""
@@ -88,6 +104,27 @@ def _labelled(row: Mapping[str, object], place: str) -> LabelledClaim:
         ) from None
 
 
+def comparable(
+    people: Sequence[HumanLabel], judge: Sequence[Label | None]
+) -> list[tuple[HumanLabel, HumanLabel]]:
+    """Return the labels of people beside those of a judge, in letters that can be compared.
+
+    Some people only say "not entailed": if any label is NE, neutral and contradicted count as one
+    label on both sides.
+
+    Args:
+        people: The labels of people.
+        judge: The judge's labels of the same claims; those that are None are left out.
+    """
+    is_binary = "NE" in people
+
+    def letter(label: HumanLabel) -> HumanLabel:
+        return "NE" if is_binary and label != "E" else label
+
+    pairs = zip(people, judge, strict=True)
+    return [(letter(human), letter(LETTERS[label])) for human, label in pairs if label is not None]
+
+
 async def judge_labelled(
     judge: Judge,
     claims: Sequence[LabelledClaim],
@@ -145,12 +182,6 @@ async def _judge(judge: Judge, claim: LabelledClaim) -> JudgedClaim:
     return JudgedClaim(
         human_label=claim.label,
         judge_label=merged,
-        entailed=max(map(_entailed, decided)),
+        entailed=max(map(probability, decided)),
         has_probabilities=all(verdict.entailed is not None for verdict in decided),
     )
-
-
-def _entailed(verdict: Verdict) -> float:
-    if verdict.entailed is not None:
-        return verdict.entailed
-    return 1.0 if verdict.label is Label.ENTAILED else 0.0

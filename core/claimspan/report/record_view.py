@@ -1,4 +1,4 @@
-"""Converts entries into the values that the template shows.
+"""Converts an entry into what the template shows of it: claims in their texts, chunks, sentences.
 
 All decisions are made here, so that they are typed and tested; the template only prints.
 """
@@ -24,7 +24,6 @@ from claimspan.verdicts import Claim, Label
 __all__ = [
     "CONFLICTING",
     "UNDECIDED",
-    "AnswerView",
     "ChunkView",
     "ClaimView",
     "Passage",
@@ -80,11 +79,6 @@ class ClaimView:
         if self.key.startswith(_OF_RESPONSE):
             return response_label(self.claim)
         return self.claim.label or UNDECIDED
-
-    @property
-    def is_close_call(self) -> bool:
-        """Whether the judge is so unsure of the label that a person should look."""
-        return self.claim.is_close_call
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,14 +139,6 @@ class RecordView:
         for name, reason in self.entry.undefined.items():
             found.setdefault(reason, []).append(name)
         return found
-
-
-class AnswerView(NamedTuple):
-    """The answer of one system to a question."""
-
-    system: str
-    record: RecordView | None
-    """None where the system was not asked."""
 
 
 def view_record(key: str, entry: ReportEntry, links: TraceLinks | None = None) -> RecordView:
@@ -260,6 +246,8 @@ def _retrieval_is_known(entry: ReportEntry) -> bool:
     return retrieved > 0 or entry.claims_undecided == 0
 
 
+# --- claims in the text that they are of --------------------------------------------------------
+
 MAX_LOCATED: Final = 200
 """Claims of one text that are located; an evaluation has at most 50."""
 
@@ -297,14 +285,11 @@ def highlight(text: str, claims: Sequence[Claim]) -> list[Segment]:
     spans = list(_locate(_Searched(text[:MAX_SEARCHED]), claims[:MAX_LOCATED]))
     # The end of the whole text, not of the part that is searched: what follows is shown unmarked.
     cuts = sorted({0, len(text), *(cut for span in spans if span for cut in span)})
-    return [
-        Segment(text[start:end], tuple(_covering(spans, start, end)))
-        for start, end in pairwise(cuts)
-    ]
-
-
-def _covering(spans: Sequence[_Span | None], start: int, end: int) -> list[int]:
-    return [i for i, span in enumerate(spans) if span and span[0] <= start and end <= span[1]]
+    parts: list[Segment] = []
+    for start, end in pairwise(cuts):
+        covering = (i for i, s in enumerate(spans) if s and s[0] <= start and end <= s[1])
+        parts.append(Segment(text[start:end], tuple(covering)))
+    return parts
 
 
 class _Searched:
@@ -371,6 +356,12 @@ def _search(text: _Searched, words: str, start: int) -> _Span | None:
     return text.find(words, start) or text.find(words, 0)
 
 
+# --- sentences of a chunk that are closest to the claims that it supports or contradicts ---------
+
+# A verdict says which chunk decided, and not which sentence. The sentence with the most words of
+# the claim is the best guess without a judge, and the page calls it the closest one. A chunk that
+# contradicts a claim often has another number for it: its words count first there.
+
 MAX_KEPT: Final = 20_000
 """Characters of a chunk whose words are kept; 2,000 long ones would take gigabytes."""
 
@@ -415,19 +406,19 @@ def passages(text: str, sought: Sequence[Sought]) -> list[Passage]:
     """
     if not sought:
         return [Passage(text)] if text else []
-    sentences = _searched(text)
+    sentences = _kept(text) if len(text) <= MAX_KEPT else SearchedSentences(text)
     found = [(each, sentences.closest(each.text, denied=each.contradicts)) for each in sought]
     places = [(each, place) for each, place in found if place]
     # Sentences do not overlap, so that between two cuts there is one sentence, or none at all.
     cuts = sorted({0, len(text), *(end for _, place in places for end in place)})
-    return [
-        _passage(text[start:end], [each for each, place in places if place == (start, end)])
-        for start, end in pairwise(cuts)
-    ]
-
-
-def _searched(text: str) -> SearchedSentences:
-    return _kept(text) if len(text) <= MAX_KEPT else SearchedSentences(text)
+    parts: list[Passage] = []
+    for start, end in pairwise(cuts):
+        claims = [each for each, place in places if place == (start, end)]
+        # One sentence may support a claim and contradict another: the worse news has the colour.
+        denies = any(claim.contradicts for claim in claims)
+        label = Label.CONTRADICTED if denies else Label.ENTAILED if claims else None
+        parts.append(Passage(text[start:end], tuple(claim.key for claim in claims), label))
+    return parts
 
 
 # Questions of one topic retrieve the same chunks, which are split once. The bound keeps the words
@@ -435,12 +426,3 @@ def _searched(text: str) -> SearchedSentences:
 @lru_cache(maxsize=2_000)
 def _kept(text: str) -> SearchedSentences:
     return SearchedSentences(text)
-
-
-def _passage(text: str, claims: Sequence[Sought]) -> Passage:
-    if not claims:
-        return Passage(text)
-    # One sentence may support a claim and contradict another: the worse news has the colour.
-    denies = any(claim.contradicts for claim in claims)
-    keys = tuple(claim.key for claim in claims)
-    return Passage(text, keys, Label.CONTRADICTED if denies else Label.ENTAILED)
