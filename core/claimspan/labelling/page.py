@@ -8,15 +8,14 @@ of labels then holds no text of users, and can be kept beside code.
 
 from __future__ import annotations
 
-import base64
 import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from importlib import resources
 from typing import Final, Literal
 
-from claimspan.errors import ConfigError, MissingExtraError
+from claimspan.errors import ConfigError
 from claimspan.report import ReportClaim, ReportEntry
+from claimspan.report.page import html_environment
 from claimspan.text.closest import SearchedSentences
 from claimspan.text.percentages import percent_hint
 from claimspan.text.visible import visible
@@ -169,32 +168,11 @@ def render_label_page(picked: Sequence[PickedClaim], *, title: str = "Label clai
     Raises:
         MissingExtraError: jinja2 is not installed.
     """
-    try:
-        import jinja2
-    except ModuleNotFoundError:
-        raise MissingExtraError("jinja2", "report") from None
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("claimspan", "labelling"),
-        # Jinja's default is off for templates whose name ends in .j2.
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
+    return (
+        html_environment("labelling")
+        .get_template("label.html.j2")
+        .render(title=title, n=len(picked), data=_data(picked))
     )
-    script = _read("labelling", "label.js")
-    # The style of the report comes first, with its colours for light and dark.
-    style = _read("report", "report.css") + _read("labelling", "label.css")
-    return environment.get_template("label.html.j2").render(
-        title=visible(title),
-        n=len(picked),
-        style=style,
-        script=script,
-        # The Content-Security-Policy admits only the script with this hash.
-        script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
-        data=_data(picked),
-    )
-
-
-def _read(room: str, name: str) -> str:
-    return resources.files("claimspan").joinpath(room, name).read_text("utf-8")
 
 
 def _data(picked: Sequence[PickedClaim]) -> dict[str, object]:
@@ -205,6 +183,12 @@ def _data(picked: Sequence[PickedClaim]) -> dict[str, object]:
         record: [SearchedSentences(visible(chunk.text)) for chunk in entry.chunks]
         for record, entry in records.items()
     }
+
+    def closest(each: PickedClaim) -> list[list[int] | None]:
+        """Of each chunk the beginning and the end of its closest sentence, in code points."""
+        found = (sentences.closest(each.claim.text) for sentences in searched[each.record])
+        return [None if span is None else list(span) for span in found]
+
     keys = "\n".join(f"{each.record}|{each.number}|{each.digest}" for each in picked)
     return {
         # Under this name the browser keeps the labels: another choice of claims has another one.
@@ -219,20 +203,15 @@ def _data(picked: Sequence[PickedClaim]) -> dict[str, object]:
             }
             for entry in records.values()
         ],
-        "claims": [_claim(e, places[e.record], searched[e.record]) for e in picked],
-    }
-
-
-def _claim(
-    picked: PickedClaim, place: int, searched: Sequence[SearchedSentences]
-) -> dict[str, object]:
-    found = (sentences.closest(picked.claim.text) for sentences in searched)
-    return {
-        # Of the columns of the file, all but the label.
-        "cells": [picked.record, picked.number, picked.digest, picked.share, picked.share_claims],
-        "place": place,
-        "text": visible(picked.claim.text),
-        "sentence": visible(picked.claim.sentence or ""),
-        # Of each chunk the beginning and the end of its closest sentence, in code points.
-        "closest": [None if each is None else list(each) for each in found],
+        "claims": [
+            {
+                # Of the columns of the file, all but the label.
+                "cells": [each.record, each.number, each.digest, each.share, each.share_claims],
+                "place": places[each.record],
+                "text": visible(each.claim.text),
+                "sentence": visible(each.claim.sentence or ""),
+                "closest": closest(each),
+            }
+            for each in picked
+        ],
     }

@@ -52,6 +52,7 @@ __all__ = [
     "LABELS",
     "PAGE_SIZE",
     "Question",
+    "html_environment",
     "index_of",
     "main_metric",
     "render_comparison",
@@ -179,7 +180,7 @@ def _render(
     links: TraceLinks | None,
     progress: bool | None,
 ) -> str:
-    environment, script = _environment(), _read("report.js")
+    environment = html_environment("report")
     entries = [entry for system in systems for entry in system.entries]
     summaries = summarise(entries)
     metrics = [summary.metric for summary in summaries]
@@ -225,11 +226,6 @@ def _render(
     defined = {name for entry in entries for name in (*entry.scores, *entry.undefined)}
     return environment.get_template("report.html.j2").render(
         title=title,
-        script=script,
-        # The Content-Security-Policy admits only the script with this hash, so that markup
-        # in a chunk could not run even if it were not escaped.
-        script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
-        style=_read("report.css"),
         first_page=first_page,
         blocks=blocks,
         n_rows=len(questions),
@@ -272,39 +268,54 @@ def _render(
     )
 
 
-def _environment() -> jinja2.Environment:
+def html_environment(room: str) -> jinja2.Environment:
+    """Return what renders the templates of a room of claimspan.
+
+    Everything is escaped, and characters of records are shown by their code if they would reorder
+    what stands by them. ``file`` reads a file of a room, ``csp_hash`` is what a
+    Content-Security-Policy admits a script by: markup in a chunk could not run even if it were not
+    escaped.
+
+    Args:
+        room: Name of the package that has the templates.
+
+    Raises:
+        MissingExtraError: jinja2 is not installed.
+    """
     try:
         import jinja2
     except ModuleNotFoundError:
         raise MissingExtraError("jinja2", "report") from None
+
+    def printed(value: object) -> object:
+        # Markup is ours: macros print their own values through here, script and style are files.
+        # It is a subclass of str, as labels are, which are plain words: neither needs a look.
+        return visible(value) if type(value) is str else value
+
+    def plain(value: JsonValue) -> str:
+        """A value of metadata: a text as it is, any other one as the JSON that it was."""
+        return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+    def file(path: str) -> str:
+        return resources.files("claimspan").joinpath(path).read_text("utf-8")
+
+    def csp_hash(script: str) -> str:
+        return f"sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}"
+
     environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("claimspan", "report"),
+        loader=jinja2.PackageLoader("claimspan", room),
         # Jinja's default is off for templates whose name ends in .j2.
         autoescape=True,
-        finalize=_printed,
+        finalize=printed,
         undefined=jinja2.StrictUndefined,  # a misspelt name would print nothing
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["plain"] = _plain
+    environment.filters["plain"] = plain
     environment.filters["first_line"] = partial(one_line, limit=_FIRST_LINE)
+    environment.filters["file"] = file
+    environment.filters["csp_hash"] = csp_hash
     return environment
-
-
-def _plain(value: JsonValue) -> str:
-    """A value of metadata: a text as it is, any other one as the JSON that it was."""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-def _printed(value: object) -> object:
-    """What the template prints of a value; text of a record must not reorder what stands by it."""
-    # Markup is ours: macros print their own values through here, script and style are files.
-    # It is a subclass of str, as labels are, which are plain words: neither needs a look.
-    return visible(value) if type(value) is str else value
-
-
-def _read(name: str) -> str:
-    return resources.files("claimspan.report").joinpath(name).read_text("utf-8")
 
 
 def _compressed(items: Iterator[str]) -> Iterator[str]:
