@@ -71,7 +71,8 @@ class Table:
             "---:" if place > 0 and _is_numeric(column[1:]) else "---"
             for place, column in enumerate(columns)
         ]
-        lines = [_markdown_row(row) for row in (self.header, rule, *self.rows)]
+        rows = (self.header, rule, *self.rows)
+        lines = [f"| {' | '.join(map(_escaped, row))} |" for row in rows]
         return "\n".join([f"### {_escaped(self.title)}", ""] * bool(self.title) + lines)
 
 
@@ -107,10 +108,6 @@ def _is_numeric(cells: Sequence[str]) -> bool:
     return all(not cell or cell == MISSING or cell[-1] in _NUMERIC for cell in cells)
 
 
-def _markdown_row(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(map(_escaped, cells))} |"
-
-
 def _escaped(cell: str) -> str:
     # Names of systems and values of metadata are anybody's: they must not make cells or markup.
     text = " ".join(cell.split()).replace("&", "&amp;").replace("<", "&lt;")
@@ -119,11 +116,7 @@ def _escaped(cell: str) -> str:
     return text
 
 
-_DETAILS: Final = (
-    *("metric", "system", "mean [95 %]", "n"),
-    *("difference [95 %]", "pairs", "p", "p adjusted", "finding"),
-)
-"""The columns of the differences."""
+# --- a comparison: one row a system, and one row a metric and system ----------------------------
 
 
 def as_text(comparison: Comparison) -> str:
@@ -140,32 +133,36 @@ def as_markdown(comparison: Comparison) -> str:
 
 
 def _tables(comparison: Comparison) -> Iterator[Table]:
-    yield from _of(comparison, comparison.systems, "")
-    for each in comparison.slices:
-        yield from _of(comparison, each.systems, f"{each.key} = {each.value}: ")
+    parts = [(f"{each.key} = {each.value}: ", each.systems) for each in comparison.slices]
+    for part, systems in [("", comparison.systems), *parts]:
+        yield Table(
+            f"{part}Means",
+            ("system", "records", *comparison.metrics),
+            tuple(
+                (
+                    system.name,
+                    str(system.records),
+                    *(_mean(name, system.metrics[name].estimate) for name in comparison.metrics),
+                )
+                for system in systems
+            ),
+        )
+        yield Table(
+            f"{part}Differences to {comparison.baseline}",
+            (
+                *("metric", "system", "mean [95 %]", "n"),
+                *("difference [95 %]", "pairs", "p", "p adjusted", "finding"),
+            ),
+            tuple(
+                _details(system, name, is_first=system is systems[0])
+                for name in comparison.metrics
+                for system in systems
+            ),
+        )
 
 
-def _of(comparison: Comparison, systems: Sequence[SystemResult], part: str) -> Iterator[Table]:
-    yield Table(
-        f"{part}Means",
-        ("system", "records", *comparison.metrics),
-        tuple(_means(system, comparison.metrics) for system in systems),
-    )
-    yield Table(
-        f"{part}Differences to {comparison.baseline}",
-        _DETAILS,
-        tuple(
-            _details(system, name, is_first=system is systems[0])
-            for name in comparison.metrics
-            for system in systems
-        ),
-    )
-
-
-def _means(system: SystemResult, metrics: Sequence[str]) -> tuple[str, ...]:
-    found = [(name, system.metrics[name].estimate) for name in metrics]
-    cells = (MISSING if each is None else figure(name, each.value) for name, each in found)
-    return (system.name, str(system.records), *cells)
+def _mean(name: str, estimate: Estimate | None) -> str:
+    return MISSING if estimate is None else figure(name, estimate.value)
 
 
 def _details(system: SystemResult, name: str, *, is_first: bool) -> tuple[str, ...]:
@@ -175,20 +172,31 @@ def _details(system: SystemResult, name: str, *, is_first: bool) -> tuple[str, .
     found = result.difference
     if found is None:
         return (*first, "", "", "", "", "")
-    return (
-        *first,
-        interval(name, found.difference, is_difference=True),
-        str(found.difference.n),
-        p_value(found.p_value),
-        p_value(found.adjusted_p_value),
-        found.finding,
-    )
+    pairs = str(found.difference.n)
+    return (*first, _change(name, found), pairs, *_p_values(found), found.finding)
+
+
+def _change(name: str, found: Difference) -> str:
+    return interval(name, found.difference, is_difference=True)
+
+
+def _p_values(found: Difference) -> tuple[str, str]:
+    return p_value(found.p_value), p_value(found.adjusted_p_value)
 
 
 def _sentences(comparison: Comparison) -> Iterator[str]:
     for system in comparison.systems:
-        if system.name != comparison.baseline:
-            yield _summary(system, comparison.baseline)
+        if system.name == comparison.baseline:
+            continue
+        names: dict[str, list[str]] = {}
+        for name, result in system.metrics.items():
+            if result.difference is not None:
+                names.setdefault(result.difference.finding, []).append(name)
+        rest = len(names.pop("no difference shown", []))
+        found = [f"{finding} in {', '.join(each)}" for finding, each in names.items()]
+        yield f"{system.name} against {comparison.baseline}: " + "; ".join(
+            [*found, f"no difference shown in {rest} of {len(system.metrics)} metrics"]
+        )
     slices = f", those of slices for {comparison.slice_tests}" if comparison.slices else ""
     yield (
         "Intervals are bootstrap intervals, p is that of a paired permutation test, and "
@@ -197,16 +205,7 @@ def _sentences(comparison: Comparison) -> Iterator[str]:
     yield from comparison.notes
 
 
-def _summary(system: SystemResult, baseline: str) -> str:
-    names: dict[str, list[str]] = {}
-    for name, result in system.metrics.items():
-        if result.difference is not None:
-            names.setdefault(result.difference.finding, []).append(name)
-    rest = len(names.pop("no difference shown", []))
-    found = [f"{finding} in {', '.join(each)}" for finding, each in names.items()]
-    return f"{system.name} against {baseline}: " + "; ".join(
-        [*found, f"no difference shown in {rest} of {len(system.metrics)} metrics"]
-    )
+# --- the outcome of a gate: a table of what fell and by how much, and one line for a log --------
 
 
 def gate_as_text(result: GateResult) -> str:
@@ -244,33 +243,21 @@ def _table(result: GateResult) -> Table:
 
 
 def _row(check: Check) -> tuple[str, ...]:
-    outcome = "ok" if check.passed else "FAILED"
-    if check.metric is None:
-        return (outcome, check.rule, "", "", _limit_of_records(check), "", "", "", check.said)
-    name = f"{check.rule} {check.metric}"
-    limit = MISSING if check.limit is None else figure(check.metric, check.limit)
-    if check.difference is not None:
-        return (outcome, name, *_against_baseline(check.metric, check.difference), check.said)
+    outcome, metric = "ok" if check.passed else "FAILED", check.metric
+    if metric is None:
+        share = check.limit or 0.0
+        limit = f"{share:.0f}" if check.rule == "records" else in_percent(share, in_table=True)
+        return (outcome, check.rule, "", "", limit, "", "", "", check.said)
+    name, found = f"{check.rule} {metric}", check.difference
+    if found is not None:
+        # Both means are those of the pairs, so that they differ by the difference.
+        after, before = figure(metric, found.after), figure(metric, found.before)
+        by = _change(metric, found), *_p_values(found)
+        return (outcome, name, after, str(found.difference.n), before, *by, check.said)
+    limit = MISSING if check.limit is None else figure(metric, check.limit)
     n = "" if check.estimate is None else str(check.estimate.n)
-    mean = interval(check.metric, check.estimate)
+    mean = interval(metric, check.estimate)
     return (outcome, name, mean, n, limit, _beyond(check), "", "", check.said)
-
-
-def _against_baseline(metric: str, found: Difference) -> tuple[str, ...]:
-    """Both means are those of the pairs, so that they differ by the difference."""
-    return (
-        figure(metric, found.after),
-        str(found.difference.n),
-        figure(metric, found.before),
-        interval(metric, found.difference, is_difference=True),
-        p_value(found.p_value),
-        p_value(found.adjusted_p_value),
-    )
-
-
-def _limit_of_records(check: Check) -> str:
-    limit = check.limit or 0.0
-    return f"{limit:.0f}" if check.rule == "records" else in_percent(limit, in_table=True)
 
 
 def _beyond(check: Check) -> str:

@@ -3,8 +3,8 @@
     def test_the_answers_are_grounded(claimspan_gate):
         claimspan_gate(records, judge="lexical", min={"faithfulness": 0.8}, baseline="last.jsonl")
 
-pytest imports this module in every run, also where nobody uses it: what a gate needs is imported
-when a test asks for the fixture.
+pytest imports this module in every run, also if no test uses it: what a gate needs is imported when
+a test asks for the fixture.
 """
 
 from __future__ import annotations
@@ -21,6 +21,13 @@ __all__ = [
     "PROPERTY",
     "claimspan_gate",
 ]
+
+
+MARKER: Final = "claimspan_gate"
+"""Marker with default arguments of the fixture, for a test, a class or a module."""
+
+PROPERTY: Final = "claimspan_gate"
+"""Property of a test that holds the line of a gate, in reports and in JUnit files."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -70,10 +77,3 @@ def claimspan_gate(request: pytest.FixtureRequest) -> PytestGate:
     from claimspan.pytest_plugin.gate import PytestGate
 
     return PytestGate(request)
-
-
-MARKER: Final = "claimspan_gate"
-"""Marker with default arguments of the fixture, for a test, a class or a module."""
-
-PROPERTY: Final = "claimspan_gate"
-"""Property of a test that holds the line of a gate, in reports and in JUnit files."""
