@@ -437,14 +437,7 @@ def compare_paired(
 
 
 def holm(p_values: Mapping[_Name, float]) -> dict[_Name, float]:
-    """Adjust p-values for the number of tests (S. Holm 1979): one of many is small by chance.
-
-    Args:
-        p_values: Name to p-value.
-
-    Returns:
-        Name to adjusted p-value, in the order given.
-    """
+    """Adjust p-values for the number of tests (S. Holm 1979): one of many is small by chance."""
     adjusted: dict[_Name, float] = {}
     highest = 0.0
     # The smallest counts for all tests, the next for one fewer. None may come out below one

@@ -67,9 +67,6 @@ class Gate(BaseModel):
     def of(cls, rules: Mapping[str, object]) -> Self:
         """Make a gate of rules that nobody has checked.
 
-        Args:
-            rules: The fields by their names.
-
         Raises:
             ConfigError: One of them cannot be used.
         """

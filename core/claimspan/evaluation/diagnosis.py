@@ -136,9 +136,6 @@ class Diagnosis:
 def diagnose(findings: Findings) -> Diagnosis:
     """Tell the responsible part, and what shows it.
 
-    Args:
-        findings: What the verdicts of a record say.
-
     Returns:
         The diagnosis. A part is named only where decided verdicts show its shortcoming.
     """
@@ -152,12 +149,7 @@ def diagnose(findings: Findings) -> Diagnosis:
 
 
 def findings_of(evaluation: Evaluation, truths: Truths) -> Findings:
-    """Return what the verdicts of an evaluation say of its claims.
-
-    Args:
-        evaluation: The evaluation.
-        truths: The truth values of its verdicts.
-    """
+    """Return what the verdicts of an evaluation say of its claims."""
     verdicts = evaluation.matrices
     chunks, by_truth = verdicts.response_vs_chunks, verdicts.response_vs_ground_truth
     answer, held = verdicts.ground_truth_vs_response, verdicts.ground_truth_vs_chunks

@@ -652,12 +652,6 @@ def run_to_end(start: Callable[[], Coroutine[object, None, _T]]) -> _T:
     If the caller is interrupted while it waits for the other thread, the coroutine is cancelled and
     awaited, so that a judge is not paid for what is not waited for.
 
-    Args:
-        start: Makes the coroutine.
-
-    Returns:
-        What it returned.
-
     Raises:
         BaseException: What it raised, or what interrupted the caller.
     """

@@ -161,10 +161,6 @@ async def guarded(judge: Judge, call: Callable[[], Awaitable[object]]) -> object
     Of an exception by others the message names the class only, since its text may quote the record.
     Our own messages quote nothing, and say what to do: they are passed on.
 
-    Args:
-        judge: The judge, for the message.
-        call: The call.
-
     Raises:
         JudgeError: The judge raised something else than a cancellation of the current task.
     """
@@ -201,9 +197,6 @@ def coherent(matrices: VerdictMatrices) -> tuple[VerdictMatrices, int]:
     * A chunk that entails what the ground truth says entails no claim that the ground truth
       contradicts. What it says is the facts that the response contradicts, or all of them.
     * Chunks read together do not entail what one of them contradicts and none entails.
-
-    Args:
-        matrices: The verdicts of a record, as its judge gave them.
     """
     rows = {
         name: [list(row) for row in matrix.rows] for name, matrix in matrices if matrix is not None

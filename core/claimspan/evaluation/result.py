@@ -196,14 +196,7 @@ def table_columns(metrics: Iterable[str]) -> Columns:
 def table_row(
     index: int, record: RagRecord, evaluation: Evaluation, columns: Columns
 ) -> dict[str, Cell]:
-    """Return the row of a record.
-
-    Args:
-        index: Place of the record in its input, from 0.
-        record: The record.
-        evaluation: What was found out about it.
-        columns: Those of ``table_columns``; a metric that is undefined here is None.
-    """
+    """Return the row of the record at a place, from 0; a metric that is undefined here is None."""
     judged = judgement_of(evaluation, chunk_ids=[chunk.id for chunk in record.chunks])
     known: dict[str, Cell] = {
         "index": index,

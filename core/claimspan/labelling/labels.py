@@ -168,10 +168,6 @@ class JoinedLabels:
 def join_labels(entries: Sequence[ReportEntry], labels: Sequence[ClaimLabel]) -> JoinedLabels:
     """Find the claim of each label.
 
-    Args:
-        entries: The records that the labelled claims are from.
-        labels: What people say.
-
     Raises:
         ConfigError: A label's claim is not among the records, they were judged by several judges or
             by a calibrated one, or the judge decided none of the claims.

@@ -158,13 +158,6 @@ def render_label_page(picked: Sequence[PickedClaim], *, title: str = "Label clai
     The page does not show what the judge said, which would lead people. Texts are data that the
     script puts into the page as text: markup in a chunk is shown and never runs.
 
-    Args:
-        picked: The claims, in the order in which they are asked.
-        title: The heading of the page.
-
-    Returns:
-        The HTML of the page.
-
     Raises:
         MissingExtraError: jinja2 is not installed.
     """

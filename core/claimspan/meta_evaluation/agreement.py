@@ -72,10 +72,6 @@ def measure_agreement(judged: Sequence[JudgedClaim], *, resamples: int = RESAMPL
 
     Where any claim is labelled NE, neutral and contradicted count as one label on both sides.
 
-    Args:
-        judged: Claims with the label of people and of the judge.
-        resamples: Bootstrap samples.
-
     Raises:
         ConfigError: The judge decided no claim.
     """
@@ -109,10 +105,6 @@ def measure_agreement(judged: Sequence[JudgedClaim], *, resamples: int = RESAMPL
 
 def auroc(scores: Sequence[float], positive: Sequence[bool]) -> float | None:
     """Probability that a positive scores above a negative; ties count one half.
-
-    Args:
-        scores: One score per item.
-        positive: Whether each item is a positive.
 
     Returns:
         The area under the ROC curve; None where there are no positives or no negatives.

@@ -118,12 +118,7 @@ class TrafficCalibration(BaseModel):
 
 
 def calibrate_traffic(verdicts: Sequence[LabelledVerdict], judge: str) -> TrafficCalibration:
-    """Measure a judge on labelled claims, and fit how its probabilities are to be read.
-
-    Args:
-        verdicts: The labelled claims, at least one.
-        judge: Name of the judge.
-    """
+    """Measure a judge on labelled claims, and fit how its probabilities are to be read."""
     fitted, reason = _fit(verdicts, judge)
     crossed = _cross_fitted(verdicts, judge) if fitted else None
     if fitted and crossed is None:

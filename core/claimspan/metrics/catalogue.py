@@ -321,13 +321,7 @@ LOW_RECORDS: Final = "low"
 
 
 def unknown_metric(what: str, name: object, known: Sequence[str] = METRICS) -> ConfigError:
-    """Return the error for a name that no metric has, with the name that was meant.
-
-    Args:
-        what: What got the name, as the message begins.
-        name: The name.
-        known: The names that there are.
-    """
+    """Return the error for a name that no metric has, with the name that was meant."""
     near = get_close_matches(str(name), known, n=1)
     hint = f"did you mean {near[0]!r}?" if near else f"give one of {', '.join(known)}"
     return ConfigError(f"{what} got the unknown metric {name!r}: {hint}")

@@ -39,12 +39,7 @@ _LOOKED_AT: Final = 5
 
 
 def entry_of_evaluation(record: RagRecord, evaluation: Evaluation) -> ReportEntry:
-    """Return the entry of a record that was evaluated from a file.
-
-    Args:
-        record: The record.
-        evaluation: What evaluating it has led to.
-    """
+    """Return the entry of a record that was evaluated from a file."""
     return ReportEntry(
         record_id=record.id,
         query=record.query,

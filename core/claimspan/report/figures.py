@@ -107,12 +107,7 @@ class MetricSummary:
 
 
 def describe(name: str, lower: Collection[str] = ()) -> Metric:
-    """Return the metric with a name.
-
-    Args:
-        name: The name.
-        lower: The metrics that are not ours whose lower end is better.
-    """
+    """Return the metric with a name; ``lower`` are those of the user's own that are better low."""
     known = CATALOGUE.get(name)
     if known is None:
         return Metric(name, True if name in lower else None)
@@ -121,9 +116,6 @@ def describe(name: str, lower: Collection[str] = ()) -> Metric:
 
 def summarise(entries: Sequence[ReportEntry]) -> tuple[MetricSummary, ...]:
     """Summarise every metric that is defined for at least one entry.
-
-    Args:
-        entries: The entries, in any order.
 
     Returns:
         One summary a metric: ours in the order of all scores, then others as they come.
@@ -268,13 +260,7 @@ def slice_value(value: JsonValue) -> str | None:
 def slices_of(
     entries: Sequence[ReportEntry], key: SliceKey, metrics: Sequence[str]
 ) -> list[ReportSlice]:
-    """Return the slices of one key, in the order of its values.
-
-    Args:
-        entries: The records.
-        key: The key.
-        metrics: Names of the metrics whose means are wanted.
-    """
+    """Return the slices of one key, in the order of its values."""
     parts: dict[str, list[ReportEntry]] = {value: [] for value in key.values}
     for entry in entries:
         value = slice_value(entry.metadata.get(key.name))
@@ -361,10 +347,6 @@ class ComparedMetric(NamedTuple):
 def compare_entries(systems: Sequence[ReportSystem], *, progress: bool | None = None) -> Comparison:
     """Compare systems record by record; the first is what the others are compared with.
 
-    Args:
-        systems: At least two, of different names.
-        progress: Show a progress bar; None shows it on a terminal.
-
     Raises:
         ConfigError: Two systems have no record in common.
         MissingExtraError: scipy is not installed.
@@ -435,12 +417,7 @@ def _cells(comparison: Comparison, name: str) -> Iterator[SystemCell]:
 
 
 def in_words(difference: Difference, baseline: str) -> str:
-    """Say what a difference to the baseline shows, with its interval and p-value.
-
-    Args:
-        difference: The difference.
-        baseline: Name of the baseline.
-    """
+    """Say what a difference to the baseline shows, with its interval and p-value."""
     change = difference.difference
     span = f"{change.low:+.3f} to {change.high:+.3f}, n = {change.n}"
     p = difference.adjusted_p_value

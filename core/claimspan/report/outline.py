@@ -235,14 +235,7 @@ backslash before a mark makes it a character."""
 
 
 def render_markdown(report: ReportOutline) -> str:
-    """Write a report in GitHub's Markdown. No text of a record becomes markup.
-
-    Args:
-        report: The report.
-
-    Returns:
-        Markdown that ends with a line end.
-    """
+    """Write a report in GitHub's Markdown. No text of a record becomes markup."""
     return "\n".join(_lines(report)).rstrip() + "\n"
 
 

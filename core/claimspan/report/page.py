@@ -119,9 +119,6 @@ def render_report(
         links: Links each record to its trace; None shows the id alone.
         progress: Show a progress bar; None shows it on a terminal.
 
-    Returns:
-        The HTML of the page.
-
     Raises:
         MissingExtraError: jinja2 is not installed.
     """
@@ -145,9 +142,6 @@ def render_comparison(
         title: The heading of the page.
         links: As for ``render_report``.
         progress: As for ``render_report``.
-
-    Returns:
-        The HTML of the page; what ``render_report`` promises of it holds here too.
 
     Raises:
         MissingExtraError: jinja2 is not installed.
@@ -384,10 +378,6 @@ def worst_first(entries: Sequence[ReportEntry]) -> list[Question]:
 
 def side_by_side(systems: Sequence[ReportSystem], metric: str) -> list[Question]:
     """Pair the records of several systems by their ids, or by their queries.
-
-    Args:
-        systems: The systems.
-        metric: Name of the metric by which the answers differ.
 
     Returns:
         The questions, those whose scores differ most first; then those that one system alone can

@@ -395,15 +395,7 @@ class Passage:
 
 
 def passages(text: str, sought: Sequence[Sought]) -> list[Passage]:
-    """Split the text of a chunk at the sentences that are closest to its claims.
-
-    Args:
-        text: The text.
-        sought: The claims that the chunk supports or contradicts.
-
-    Returns:
-        The parts in the order of the text.
-    """
+    """Split the text of a chunk at the sentences that are closest to its claims."""
     if not sought:
         return [Passage(text)] if text else []
     sentences = _kept(text) if len(text) <= MAX_KEPT else SearchedSentences(text)

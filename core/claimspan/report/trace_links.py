@@ -57,9 +57,6 @@ class TraceLinks:
     def url(self, entry: ReportEntry) -> str | None:
         """Return the address of a record's trace.
 
-        Args:
-            entry: The record.
-
         Returns:
             The address; None where the record has no trace, or lacks an id that the template names.
         """
