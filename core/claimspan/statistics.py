@@ -84,7 +84,7 @@ def mean_estimate(
     Args:
         values: The values, shape ``(n,)``.
         groups: The group of each value, such as its question; whole groups are resampled, since
-            values of one group go together. None where each stands for itself.
+            values of one group go together. None if each stands for itself.
 
     Returns:
         The estimate; None without values.
@@ -106,7 +106,7 @@ def mean_estimates(
     ``mean_estimate``.
 
     Args:
-        columns: The columns, shape ``(n_columns, n)``; None where a row has no value.
+        columns: The columns, shape ``(n_columns, n)``; None if a row has no value.
         groups: The group of each row, shape ``(n,)``, as for ``mean_estimate``.
 
     Returns:
@@ -119,7 +119,7 @@ def mean_estimates(
     """
     _check_columns(columns)
     known = [[value for value in column if value is not None] for column in columns]
-    # Where nothing has a value numpy is not needed, and may be absent.
+    # If nothing has a value numpy is not needed, and may be absent.
     if not any(known):
         return [None] * len(columns)
     drawn = _drawn_means(columns, _members(groups, len(columns[0])))
@@ -132,10 +132,10 @@ def mean_estimates(
 
 def _check_columns(columns: Sequence[Sequence[float | None]]) -> None:
     if len({len(column) for column in columns}) > 1:
-        raise ConfigError("the columns differ in length: give None where a row has no value")
+        raise ConfigError("the columns differ in length: give None if a row has no value")
     # No sum is as far from 0 as NaN is: it would look like the surest difference of all.
     if any(value is not None and not math.isfinite(value) for each in columns for value in each):
-        raise ConfigError("a value is infinite or no number: give None where there is none")
+        raise ConfigError("a value is infinite or no number: give None if there is none")
 
 
 def _drawn_means(
@@ -191,7 +191,7 @@ def share_estimate(successes: int, n: int) -> Estimate | None:
         n: Number of yes and no.
 
     Returns:
-        The estimate; None where ``n`` is 0.
+        The estimate; None if ``n`` is 0.
 
     Raises:
         ConfigError: ``successes`` is not between 0 and ``n``.
@@ -261,7 +261,7 @@ def bootstrap_figures(
 
 
 def _members(groups: Sequence[Hashable] | None, n: int) -> list[Sequence[int]]:
-    """The indices of each group; each value is one where there are none."""
+    """The indices of each group; each value is one if there are none."""
     if groups is None:
         return [(index,) for index in range(n)]
     if len(groups) != n:
@@ -303,7 +303,7 @@ def sign_flip_p_values(
     either sign, and counts for nothing.
 
     Args:
-        columns: Differences, shape ``(n_columns, n)``; None or 0 where a column has no pair.
+        columns: Differences, shape ``(n_columns, n)``; None or 0 if a column has no pair.
         groups: The group of each row, as for ``mean_estimate``: the differences of a group are
             summed, since they go together, and flipped together.
 
@@ -449,7 +449,7 @@ def holm(p_values: Mapping[_Name, float]) -> dict[_Name, float]:
 
 
 def pearson(left: Sequence[float], right: Sequence[float]) -> float | None:
-    """Pearson's r, between -1 and 1; None where a series is constant, or shorter than two.
+    """Pearson's r, between -1 and 1; None if a series is constant, or shorter than two.
 
     Raises:
         ConfigError: The series differ in length.

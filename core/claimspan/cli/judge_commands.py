@@ -35,9 +35,14 @@ from claimspan.files.no_records import no_records
 from claimspan.files.record_files import RecordFile, read_usable_records
 from claimspan.judges import JUDGE_VARIABLE, Judge, default_judge
 from claimspan.judges.options import parse_options
-from claimspan.meta_evaluation.agreement import Agreement, measure_agreement
+from claimspan.meta_evaluation.agreement import (
+    Agreement,
+    LabelledClaim,
+    judge_labelled,
+    measure_agreement,
+    read_labelled,
+)
 from claimspan.meta_evaluation.calibration import MAX_LOSS, calibrate, split_tune_test
-from claimspan.meta_evaluation.labelled import LabelledClaim, judge_labelled, read_labelled
 from claimspan.text.visible import visible
 
 __all__ = ["calibrate_cascade", "estimate_command", "judge_agreement"]

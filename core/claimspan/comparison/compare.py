@@ -106,7 +106,7 @@ def compare_systems(
             results are RAGChecker's.
         slice_by: Metadata key: the same is done for the records of each of its values.
         group_by: Metadata key: records with the same value, such as those of one document, are
-            resampled together. None where each record stands for itself.
+            resampled together. None if each record stands for itself.
         progress: As for ``evaluate_many``.
 
     Raises:
@@ -380,7 +380,7 @@ def paired_rows(baseline: System, system: System) -> list[_Pair]:
 
 
 def _value_of(row: ScoredRow, metric: str) -> float | None:
-    """Return the value of a metric; None where it has none that can be averaged."""
+    """Return the value of a metric; None if it has none that can be averaged."""
     value = row.scores.get(metric)
     return value if value is not None and math.isfinite(value) else None
 

@@ -49,7 +49,7 @@ class ScoredRow:
     """What the record's author keeps with it, for slices."""
 
     error: str | None = None
-    """Why there are no scores; None where there are."""
+    """Why there are no scores; None if there are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ class _Line(BaseModel):
 
     @property
     def judge(self) -> str:
-        """Name and version of the judge; empty where the line has none."""
+        """Name and version of the judge; empty if the line has none."""
         return f"{self.evaluation.judge_name} {self.evaluation.judge_version}".strip()
 
     def scored(self) -> ScoredRow:
@@ -227,7 +227,7 @@ def _rag_results(name: str, path: Path) -> System:
 
 
 def _lines(file: Iterator[bytes], path: Path) -> Iterator[_Line]:
-    """The lines of a file of results; none where the first is of another form."""
+    """The lines of a file of results; none if the first is of another form."""
     is_first = True
     for number, line in enumerate(file, start=1):
         # Editors on Windows begin a file with a mark that JSON does not allow.

@@ -77,7 +77,7 @@ class Statement:
     """What the verdicts say of one claim of the response."""
 
     label: Label | None
-    """Its label by all chunks together; None where undecided."""
+    """Its label by all chunks together; None if undecided."""
 
     correct: Truth = None
     """Whether the ground truth entails it; None without one as well."""
@@ -86,10 +86,10 @@ class Statement:
     """Whether the ground truth contradicts it."""
 
     contradicted_by: Sequence[int] = ()
-    """Numbers of the chunks that contradict it, from 1; empty where it is not known which."""
+    """Numbers of the chunks that contradict it, from 1; empty if it is not known which."""
 
     in_relevant: Truth = None
-    """Whether a chunk that also holds a fact entails it; None where that is not known."""
+    """Whether a chunk that also holds a fact entails it; None if that is not known."""
 
     is_close: bool = False
     """Whether its label is a close call."""
@@ -137,7 +137,7 @@ def diagnose(findings: Findings) -> Diagnosis:
     """Tell the responsible part, and what shows it.
 
     Returns:
-        The diagnosis. A part is named only where decided verdicts show its shortcoming.
+        The diagnosis. A part is named only if decided verdicts show its shortcoming.
     """
     found = list(_shortcomings(findings))
     told = [sentence for _, sentence in found]
@@ -286,7 +286,7 @@ def _left_out(findings: Findings) -> Iterator[_Shortcoming]:
     if findings.abstained and facts:
         yield from _declined(len(retrieved), facts)
     elif unused and len(facts) == used + unused > 1:
-        # Only where all are decided: an undecided fact may be used, so "1 of 5" would be a guess.
+        # Only if all are decided: an undecided fact may be used, so "1 of 5" would be a guess.
         yield (
             Part.GENERATOR,
             f"All facts were retrieved; the generator used {used} of {len(facts)}.",
@@ -329,7 +329,7 @@ def _unsupported(statements: Sequence[Statement]) -> Iterator[_Shortcoming]:
 
 
 def _right(found: Sequence[Statement]) -> str:
-    """How many of some claims the ground truth says as well; empty where it says none."""
+    """How many of some claims the ground truth says as well; empty if it says none."""
     right = sum(each.correct is True for each in found)
     if right == len(found):
         return ", but the ground truth says the same"
@@ -351,7 +351,7 @@ def _noise(statements: Sequence[Statement]) -> Iterator[_Shortcoming]:
             verb = "comes" if n == 1 else "come"
             yield Part.GENERATOR, f"Noise: {claims} {verb} from {source}."
     # RAGChecker counts these as noise as well. A ground truth is often short, and what it does not
-    # mention blames nobody.
+    # mention blames no part.
     n = len(beyond) - len(denied)
     if n:
         stand = "stands" if n == 1 else "stand"
@@ -396,7 +396,7 @@ def _nothing_found(findings: Findings, part: Part) -> Iterator[str]:
             "truth nothing shows whether one is missing."
         )
     elif part is Part.NONE:
-        return  # what was found blames nobody, and says all that there is to say
+        return  # what was found blames no part, and says all that there is to say
     elif findings.abstained and not findings.facts:
         yield "The answer declines; without facts of a ground truth nothing shows if it had to."
     elif _some_undecided(findings):
@@ -413,7 +413,7 @@ def _count(n: int, thing: str) -> str:
 
 
 def _of(n: int, total: int, thing: str) -> str:
-    """``2 of 5 facts``; ``the only fact`` where there is one."""
+    """``2 of 5 facts``; ``the only fact`` if there is one."""
     return f"the only {thing}" if total == 1 else f"{n} of {total} {thing}s"
 
 
@@ -422,7 +422,7 @@ def _all(n: int, thing: str) -> str:
 
 
 def _chunks(numbers: Iterable[int], claims: int) -> str:
-    """``chunk 2``, ``chunks 1 and 2``; ``a chunk`` where it is not known which."""
+    """``chunk 2``, ``chunks 1 and 2``; ``a chunk`` if it is not known which."""
     shown = [str(number) for number in numbers]
     if not shown:
         return "a chunk" if claims == 1 else "chunks"

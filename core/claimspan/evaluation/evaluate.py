@@ -259,7 +259,7 @@ def evaluate(
     budget: Budget | None = None,
     columns: GivenColumns | None = None,
 ) -> Evaluation:
-    """Evaluate one record from synchronous code; also where an event loop is already running.
+    """Evaluate one record from synchronous code; also if an event loop is already running.
 
     Arguments, result and errors are those of ``aevaluate``.
     """
@@ -309,7 +309,7 @@ async def aevaluate_many(
         columns: As in ``aevaluate``.
 
     Returns:
-        One evaluation per record, in order. Where the judge failed it has no metrics, and its
+        One evaluation per record, in order. If the judge failed, it has no metrics, and its
         ``error`` says why. ``table()`` and ``to_pandas()`` have all of them as a table.
 
     Raises:
@@ -353,7 +353,7 @@ def evaluate_many(
     budget: Budget | None = None,
     columns: GivenColumns | None = None,
 ) -> Evaluations:
-    """Evaluate many records from synchronous code; also where an event loop is already running.
+    """Evaluate many records from synchronous code; also if an event loop is already running.
 
     Arguments, result and errors are those of ``aevaluate_many``.
     """
@@ -381,7 +381,7 @@ async def _evaluation_or_error(
     undefined: Undefined,
     max_claims: int,
 ) -> Evaluation:
-    """Evaluate a record; where the judge fails, say why and what it has cost all the same."""
+    """Evaluate a record; if the judge fails, say why and what it has cost all the same."""
     started = time.perf_counter()
     with metered() as meter:
         try:
@@ -550,7 +550,7 @@ async def _claims_of(judge: Judge, text: str, question: str, max_claims: int) ->
     call = partial(judge.extract_claims, text, question=question)
     # What a protocol asks of a judge takes 50 us to look at; most have no such method.
     if hasattr(judge, "extract_at_most") and isinstance(judge, ClaimLimitedJudge):
-        # One more than is kept, so that it shows, and is counted, where there are more.
+        # One more than is kept, so that it shows, and is counted, if there are more.
         call = partial(judge.extract_at_most, text, max_claims + 1, question=question)
     claims = await guarded(judge, call)
     if not _are_claims(claims):

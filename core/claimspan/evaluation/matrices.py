@@ -169,8 +169,8 @@ async def guarded(judge: Judge, call: Callable[[], Awaitable[object]]) -> object
     except JudgeError:
         raise
     except asyncio.CancelledError as error:
-        # A judge may raise this by itself; passed on, it would end an evaluation that nobody
-        # cancelled.
+        # A judge may raise this by itself; passed on, it would end an evaluation that was
+        # not cancelled.
         task = asyncio.current_task()
         if task is None or task.cancelling():
             raise

@@ -71,7 +71,7 @@ class Evaluation(BaseModel):
     """Claims beyond the cap, of both texts together, that were not judged."""
 
     undecided: Mapping[str, int] = Field(default_factory=dict[str, int])
-    """Reason to number of verdicts and grades that the judge left undecided; empty where it gave no
+    """Reason to number of verdicts and grades that the judge left undecided; empty if it gave no
     reason."""
 
     notes: Mapping[str, int] = Field(default_factory=dict[str, int])
@@ -84,7 +84,7 @@ class Evaluation(BaseModel):
     """Name of the judge that gave the verdicts."""
 
     judge_version: str = ""
-    """Version of the judge; empty where it has none."""
+    """Version of the judge; empty if it has none."""
 
     usage: Usage = Usage()
     """What the verdicts have cost."""
@@ -152,7 +152,7 @@ class Evaluation(BaseModel):
 
     @property
     def score_mode(self) -> ScoreMode | None:
-        """Whether verdicts come with probabilities; None where no verdict is decided."""
+        """Whether verdicts come with probabilities; None if no verdict is decided."""
         return self.matrices.score_mode
 
     @property
@@ -168,7 +168,7 @@ class Evaluation(BaseModel):
 
 
 Cell = str | int | float | bool | None
-"""A value of a table; None where the record has none."""
+"""A value of a table; None if the record has none."""
 
 Columns = Mapping[str, type[str] | type[int] | type[float] | type[bool]]
 """Column to the type of its values, in the order of the table."""

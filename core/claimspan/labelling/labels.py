@@ -14,7 +14,7 @@ from claimspan.files.jsonl import unreadable
 from claimspan.files.raw_rows import NoRow, SkippedRow
 from claimspan.judges.calibrated import is_calibrated
 from claimspan.labelling.page import PickedClaim, claim_digest, record_key
-from claimspan.meta_evaluation.labelled import LETTERS, HumanLabel
+from claimspan.meta_evaluation.agreement import LETTERS, HumanLabel
 from claimspan.meta_evaluation.traffic import LabelledVerdict
 from claimspan.report import ReportEntry
 from claimspan.verdicts import Label
@@ -48,16 +48,16 @@ class ClaimLabel:
     """Digest of the claim's text."""
 
     number: int | None
-    """Place of the claim in the response, from 1; None where not given."""
+    """Place of the claim in the response, from 1; None if not given."""
 
     label: HumanLabel | None
-    """None where the person was unsure."""
+    """None if the person was unsure."""
 
     share: str = ""
-    """Why the claim was picked; empty where not given."""
+    """Why the claim was picked; empty if not given."""
 
     share_claims: int | None = None
-    """Number of claims out of which its share was picked; None where not given."""
+    """Number of claims out of which its share was picked; None if not given."""
 
 
 def read_claim_labels(path: str | Path) -> list[ClaimLabel]:

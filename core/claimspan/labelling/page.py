@@ -98,7 +98,7 @@ def pick_claims(
 
     Args:
         entries: The records. Claims without a verdict against chunks are left out.
-        n: Claims to pick; all where there are fewer.
+        n: Claims to pick; all if there are fewer.
         doubtful: Share of them that the judge is least sure of, 0 to 1.
         seed: Of the choice by chance.
 
@@ -122,7 +122,7 @@ def pick_claims(
     drawn = sorted(candidates, key=lambda each: _draw(seed, each.record, each.digest))
     unsure = [each for each in drawn if each.claim.confidence is not None]
     unsure.sort(key=lambda each: each.claim.confidence or 0.0)
-    # All of them are labelled anyway where there are few.
+    # All of them are labelled anyway if there are few.
     n_doubtful = round(n * doubtful) if len(candidates) > n else 0
     first = unsure[:n_doubtful]
     taken = {id(each) for each in first}

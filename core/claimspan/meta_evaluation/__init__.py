@@ -7,14 +7,15 @@ judge on labelled claims of one's own traffic, with the fit of ``score_fit``.
 
 from __future__ import annotations
 
-from claimspan.meta_evaluation.agreement import Agreement, measure_agreement
-from claimspan.meta_evaluation.calibration import Calibration, calibrate, split_tune_test
-from claimspan.meta_evaluation.labelled import (
+from claimspan.meta_evaluation.agreement import (
+    Agreement,
     JudgedClaim,
     LabelledClaim,
     judge_labelled,
+    measure_agreement,
     read_labelled,
 )
+from claimspan.meta_evaluation.calibration import Calibration, calibrate, split_tune_test
 
 __all__ = [
     "Agreement",

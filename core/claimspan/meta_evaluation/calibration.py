@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict
 
 from claimspan.errors import ConfigError
 from claimspan.judges.cascade import Thresholds
-from claimspan.meta_evaluation.labelled import JudgedClaim, LabelledClaim
+from claimspan.meta_evaluation.agreement import JudgedClaim, LabelledClaim
 from claimspan.text.percentages import percent_hint
 from claimspan.verdicts import Label
 

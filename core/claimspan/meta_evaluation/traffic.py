@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 from pydantic import BaseModel, ConfigDict
 
 from claimspan.judges.calibrated import JudgeCalibration, log_odds
-from claimspan.meta_evaluation.labelled import HumanLabel, comparable
+from claimspan.meta_evaluation.agreement import HumanLabel, comparable
 from claimspan.statistics import Estimate, bootstrap_figures
 from claimspan.verdicts import Label
 
@@ -56,7 +56,7 @@ class LabelledVerdict(NamedTuple):
     """The judge's label over all chunks."""
 
     entailed: float | None
-    """The judge's highest p(entailed) over the chunks; None where it gave only labels."""
+    """The judge's highest p(entailed) over the chunks; None if it gave only labels."""
 
     weight: float = 1.0
     """How many claims of the traffic it stands for."""
@@ -111,7 +111,7 @@ class TrafficCalibration(BaseModel):
     without a calibration."""
 
     calibration: JudgeCalibration | None
-    """Fitted on all labels; None where there are too few, or the probabilities tell nothing."""
+    """Fitted on all labels; None if there are too few, or the probabilities tell nothing."""
 
     warnings: tuple[str, ...] = ()
     """What to know before the calibration is used."""
@@ -290,7 +290,7 @@ def fit_score(
         judge: Name of the judge.
 
     Returns:
-        The calibration; None where claims that people call entailed have no higher scores.
+        The calibration; None if claims that people call entailed have no higher scores.
     """
     if not _tell_apart(scores, are_entailed):
         return None
@@ -302,7 +302,7 @@ def fit_score(
 
 
 def _tell_apart(scores: Sequence[float], are_entailed: Sequence[bool]) -> bool:
-    """Whether the mean score of entailed claims is higher; False where one of them is missing."""
+    """Whether the mean score of entailed claims is higher; False if one of them is missing."""
     sides: tuple[list[float], list[float]] = ([], [])
     for score, is_entailed in zip(scores, are_entailed, strict=True):
         sides[is_entailed].append(score)

@@ -27,7 +27,7 @@ Undefined = Literal["omit", "zero"]
 """What becomes of a metric without a value: it is left out, or it is 0.0 as in ragchecker 0.1.9."""
 
 Labels = Sequence[Label | str | None]
-"""One label for each claim, in any spelling that ``Label.parse`` takes; None where undecided."""
+"""One label for each claim, in any spelling that ``Label.parse`` takes; None if undecided."""
 
 # One verdict per label: a record can have thousands of cells.
 _BARE: Final = {label: Verdict(label=label) for label in Label}

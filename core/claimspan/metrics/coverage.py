@@ -23,7 +23,7 @@ Combination = Literal["or", "max"]
 """``or``: p that any chunk entails the fact, if chunks were independent; ``max``: the best p."""
 
 Scoring = Literal["continuous", "discrete"]
-"""``continuous``: by p(entailed), where the judge has it; ``discrete``: by the label, 1 or 0."""
+"""``continuous``: by p(entailed), if the judge has it; ``discrete``: by the label, 1 or 0."""
 
 
 class ContextCoverage(BaseModel):
@@ -32,7 +32,7 @@ class ContextCoverage(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     per_chunk: tuple[float | None, ...]
-    """Mean over the facts, shape ``(n_chunks,)``; None where a verdict is undecided."""
+    """Mean over the facts, shape ``(n_chunks,)``; None if a verdict is undecided."""
 
     combined_or: float | None
     """Mean over the facts of 1 - Π(1 - p); with labels alone this is ``claim_recall``."""
@@ -41,7 +41,7 @@ class ContextCoverage(BaseModel):
     """Mean over the facts of the highest probability of any chunk."""
 
     score_mode: ScoreMode | None
-    """Whether the verdicts have probabilities; None where none is decided."""
+    """Whether the verdicts have probabilities; None if none is decided."""
 
 
 def coverage(matrix: VerdictMatrix) -> ContextCoverage:
@@ -75,7 +75,7 @@ def coverage_of_set(
         scoring: What an entailed fact counts.
 
     Returns:
-        A value between 0 and 1; None without facts or chunks, or where a verdict is undecided.
+        A value between 0 and 1; None without facts or chunks, or if a verdict is undecided.
 
     Raises:
         ConfigError: ``combine`` or ``scoring`` is unknown.

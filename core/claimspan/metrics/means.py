@@ -35,7 +35,7 @@ def f1(truths: Truths) -> float:
 
 
 def alignment(truths: Truths) -> float:
-    """Harmonic mean of correctness and completeness; 0 where completeness is 0 (Pinecone).
+    """Harmonic mean of correctness and completeness; 0 if completeness is 0 (Pinecone).
 
     A response that takes up no claim has no ``correctness``, but the mean with a completeness of 0
     is 0 whatever the other is. With counts it is 2E / (2E + 2C + N), of which that is the limit.

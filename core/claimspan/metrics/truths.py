@@ -32,13 +32,13 @@ __all__ = [
 ]
 
 Truth = bool | None
-"""True, False, or None where undecided."""
+"""True, False, or None if undecided."""
 
 NO_GROUND_TRUTH: Final = "no ground truth"
-"""Why a metric has no value that compares with a ground truth, where there is none."""
+"""Why a metric has no value that compares with a ground truth, if there is none."""
 
 NO_CONTEXT_VERDICTS: Final = "the judge does not read chunks together"
-"""Why ``groundedness`` has no value where the judge is no ``ContextJudge``."""
+"""Why ``groundedness`` has no value if the judge is no ``ContextJudge``."""
 
 
 class UndefinedMetricError(ClaimspanError):
@@ -51,7 +51,7 @@ class UndefinedMetricError(ClaimspanError):
 
 
 def any_of(values: Iterable[Truth]) -> Truth:
-    """OR of all values; False where there are none."""
+    """OR of all values; False if there are none."""
     undecided = False
     for value in values:
         if value:
@@ -89,7 +89,7 @@ def in_any(row: Sequence[Truth], chosen: Sequence[Truth]) -> Truth:
 
 
 def is_label(label: Label | None, wanted: Label) -> Truth:
-    """Whether a label is the wanted one; None where it is undecided."""
+    """Whether a label is the wanted one; None if it is undecided."""
     return None if label is None else label is wanted
 
 
@@ -197,7 +197,7 @@ class Truths:
     def utilized(self) -> Sequence[Truth]:
         """Whether the response entails each ground-truth claim, of those that were retrieved."""
         pairs = list(zip(self.retrieved, self.recalled, strict=True))
-        # Where a claim may have been retrieved, "none was retrieved" would be too much to say.
+        # If a claim may have been retrieved, "none was retrieved" would be too much to say.
         if not any(is_retrieved is not False for is_retrieved, _ in pairs):
             raise UndefinedMetricError("no ground truth claim was retrieved")
         return [is_recalled if is_retrieved else None for is_retrieved, is_recalled in pairs]

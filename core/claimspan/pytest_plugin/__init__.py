@@ -1,4 +1,4 @@
-"""Gates in pytest: a test fails where scores are too low, or worse than a baseline's.
+"""Gates in pytest: a test fails if scores are too low, or worse than a baseline's.
 
     def test_the_answers_are_grounded(claimspan_gate):
         claimspan_gate(records, judge="lexical", min={"faithfulness": 0.8}, baseline="last.jsonl")

@@ -1,4 +1,4 @@
-"""The fixture ``claimspan_gate``: evaluates records, and fails the test where a rule does not hold.
+"""The fixture ``claimspan_gate``: evaluates records, and fails the test if a rule does not hold.
 
 The rules and the table are those of ``claimspan gate``.
 """
@@ -92,7 +92,7 @@ class PytestGate:
     def __call__(
         self, subject: Sequence[RagRecord] | str | Path, **options: Unpack[GateOptions]
     ) -> GateResult:
-        """Check the rules, and fail the test where one does not hold.
+        """Check the rules, and fail the test if one does not hold.
 
         Args:
             subject: Records, a file of records, or a file of results.
@@ -145,7 +145,7 @@ class PytestGate:
         return chosen
 
     def _records(self, subject: Sequence[RagRecord] | str | Path) -> Sequence[RagRecord] | None:
-        """The records to evaluate; None where the subject is a file of results."""
+        """The records to evaluate; None if the subject is a file of results."""
         if isinstance(subject, str | Path):
             path = self._root / subject
             if holds_results(path):

@@ -77,7 +77,7 @@ def entry_of_evaluation(record: RagRecord, evaluation: Evaluation) -> ReportEntr
 
 
 def holds_results(path: Path) -> bool:
-    """Whether a file holds results rather than traces; False where it cannot be read."""
+    """Whether a file holds results rather than traces; False if it cannot be read."""
     try:
         with path.open("rb") as file:
             lines = islice(filter(bytes.strip, file), _LOOKED_AT)

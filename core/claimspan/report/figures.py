@@ -177,7 +177,7 @@ class MeanScore(BaseModel):
     """Number of these records."""
 
     low: float | None = None
-    """Lower end of the 95 % interval; None where scipy is not installed, or n is 1."""
+    """Lower end of the 95 % interval; None if scipy is not installed, or n is 1."""
 
     high: float | None = None
     """Upper end of the 95 % interval."""
@@ -278,7 +278,7 @@ def slices_of(
 
 
 def mean_score(entries: Sequence[ReportEntry], metric: str) -> MeanScore | None:
-    """The mean of a metric with its interval; None where no record has a value."""
+    """The mean of a metric with its interval; None if no record has a value."""
     values = [entry.scores[metric] for entry in entries if metric in entry.scores]
     if not values:
         return None

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict
 from claimspan.comparison.comparison import Comparison
 from claimspan.evaluation.diagnosis import Part
 from claimspan.evaluation.judgement import LOW
-from claimspan.report.entries import ReportSystem
+from claimspan.report.entries import ReportSystem, TraceLinks
 from claimspan.report.figures import (
     MeanScore,
     ReportSlice,
@@ -32,7 +32,6 @@ from claimspan.report.page import (
     side_by_side,
     worst_first,
 )
-from claimspan.report.trace_links import TraceLinks
 from claimspan.text.visible import one_line, visible
 
 __all__ = [
@@ -59,10 +58,10 @@ class AnswerOutline(BaseModel):
     """Name of the system; empty in a report on one."""
 
     trace_id: str
-    """Of its trace; empty where there is none."""
+    """Of its trace; empty if there is none."""
 
     trace_url: str | None = None
-    """Address of its trace in the user's backend; None where it is not known."""
+    """Address of its trace in the user's backend; None if it is not known."""
 
     response: str
     """The answer."""
@@ -95,7 +94,7 @@ class QuestionOutline(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     id: str | None
-    """The caller's own id; None where it has none."""
+    """The caller's own id; None if it has none."""
 
     query: str
     """The question."""

@@ -23,7 +23,7 @@ from claimspan.evaluation.diagnosis import Part
 from claimspan.evaluation.judgement import GOOD, LOW, NEUTRAL, UNKNOWN
 from claimspan.metrics.catalogue import CATALOGUE, DEFAULT_METRICS, METRICS
 from claimspan.progress import progress_bar
-from claimspan.report.entries import ReportEntry, ReportSystem
+from claimspan.report.entries import ReportEntry, ReportSystem, TraceLinks
 from claimspan.report.figures import (
     Metric,
     MetricSummary,
@@ -41,7 +41,6 @@ from claimspan.report.record_view import (
     response_label,
     view_record,
 )
-from claimspan.report.trace_links import TraceLinks
 from claimspan.text.visible import one_line, visible
 from claimspan.verdicts import Label
 
@@ -354,7 +353,7 @@ class Question:
     """One question with the record of each system."""
 
     entries: tuple[ReportEntry | None, ...]
-    """One a system, in their order; None where the system was not asked. At least one is there."""
+    """One a system, in their order; None if the system was not asked. At least one is there."""
 
     @property
     def answered(self) -> list[ReportEntry]:

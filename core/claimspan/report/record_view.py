@@ -16,8 +16,7 @@ from typing import Final, NamedTuple
 
 from claimspan.evaluation.judgement import Assessment
 from claimspan.records import Chunk
-from claimspan.report.entries import ReportClaim, ReportEntry
-from claimspan.report.trace_links import TraceLinks
+from claimspan.report.entries import ReportClaim, ReportEntry, TraceLinks
 from claimspan.text.closest import SearchedSentences
 from claimspan.verdicts import Claim, Label
 
@@ -106,7 +105,7 @@ class ChunkView:
     supports: tuple[ClaimView, ...]
     contradicts: tuple[ClaimView, ...]
     relevant: bool | None
-    """Whether it supports a claim of the ground truth; None where that is not known."""
+    """Whether it supports a claim of the ground truth; None if that is not known."""
 
     passages: tuple[Passage, ...]
     """Its text, split at the sentences that are closest to these claims."""
@@ -130,7 +129,7 @@ class RecordView:
     """Whether a fact without a chunk was not retrieved, rather than undecided or cut off."""
 
     trace_url: str | None = None
-    """Address of its trace in the user's backend; None where it is not known."""
+    """Address of its trace in the user's backend; None if it is not known."""
 
     @property
     def undefined(self) -> Mapping[str, Sequence[str]]:
@@ -224,7 +223,7 @@ def _view_chunk(
         chunk=chunk,
         supports=supports,
         contradicts=contradicts,
-        # A chunk that supports no fact is irrelevant only where no verdict of it is open.
+        # A chunk that supports no fact is irrelevant only if no verdict of it is open.
         relevant=any(key in c.supported_by for c in truth_claims) or (False if known else None),
         passages=tuple(passages(chunk.text, sought)),
     )
@@ -234,7 +233,7 @@ def _retrieval_is_known(entry: ReportEntry) -> bool:
     """Whether a fact without a chunk was not retrieved, rather than undecided or cut off.
 
     The chunks of a claim do not tell this apart. The score does: it is the share of the decided
-    facts, so it is the share of all of them only where all are decided and no chunk is lost.
+    facts, so it is the share of all of them only if all are decided and no chunk is lost.
     """
     share, facts = entry.scores.get("claim_recall"), entry.ground_truth_claims
     if share is None or not facts or entry.claims_left_out:
@@ -352,7 +351,7 @@ def _find(text: _Searched, claim: Claim, start: int) -> _Span | None:
 
 
 def _search(text: _Searched, words: str, start: int) -> _Span | None:
-    """Look behind a place first, and in the whole text where nothing is found there."""
+    """Look behind a place first, and in the whole text if nothing is found there."""
     return text.find(words, start) or text.find(words, 0)
 
 
@@ -391,7 +390,7 @@ class Passage:
     """Keys of the claims."""
 
     label: Label | None = None
-    """``contradicted`` where it contradicts one of them; None for a part without claims."""
+    """``contradicted`` if it contradicts one of them; None for a part without claims."""
 
 
 def passages(text: str, sought: Sequence[Sought]) -> list[Passage]:
