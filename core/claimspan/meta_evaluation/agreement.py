@@ -93,7 +93,7 @@ def measure_agreement(judged: Sequence[JudgedClaim], *, resamples: int = RESAMPL
     Raises:
         ConfigError: The judge decided no claim.
     """
-    humans = [claim.human_label for claim in judged]
+    humans: list[HumanLabel] = [claim.human_label for claim in judged]
     pairs = comparable(humans, [claim.judge_label for claim in judged])
     if not pairs:
         raise ConfigError("the judge decided no claim: there is no agreement to measure")
@@ -245,7 +245,7 @@ def _labelled(row: Mapping[str, object], place: str) -> LabelledClaim:
 
 def comparable(
     people: Sequence[HumanLabel], judge: Sequence[Label | None]
-) -> list[tuple[HumanLabel, HumanLabel]]:
+) -> list[tuple[str, str]]:
     """Return the labels of people beside those of a judge, in letters that can be compared.
 
     Some people only say "not entailed": if any label is NE, neutral and contradicted count as one
@@ -257,7 +257,7 @@ def comparable(
     """
     is_binary = "NE" in people
 
-    def letter(label: HumanLabel) -> HumanLabel:
+    def letter(label: HumanLabel) -> str:
         return "NE" if is_binary and label != "E" else label
 
     pairs = zip(people, judge, strict=True)
