@@ -284,7 +284,12 @@ def _left_out(findings: Findings) -> Iterator[_Shortcoming]:
     unused = sum(fact.answered is False for fact in retrieved)
     used = sum(fact.answered is True for fact in retrieved)
     if findings.abstained and facts:
-        yield from _declined(len(retrieved), facts)
+        if retrieved:
+            held = f"{_of(len(retrieved), len(facts), 'fact')} of the ground truth"
+            yield Part.GENERATOR, f"The answer declines although the chunks hold {held}."
+        elif all(fact.retrieved is False for fact in facts):
+            # To decline is then right; that the facts are missing is told of the retriever.
+            yield Part.NONE, "The answer declines, and the chunks hold no fact of the ground truth."
     elif unused and len(facts) == used + unused > 1:
         # Only if all are decided: an undecided fact may be used, so "1 of 5" would be a guess.
         yield (
@@ -296,15 +301,6 @@ def _left_out(findings: Findings) -> Iterator[_Shortcoming]:
             Part.GENERATOR,
             f"The generator left out {_of(unused, len(retrieved), 'retrieved fact')}.",
         )
-
-
-def _declined(retrieved: int, facts: Sequence[Fact]) -> Iterator[_Shortcoming]:
-    if retrieved:
-        held = f"{_of(retrieved, len(facts), 'fact')} of the ground truth"
-        yield Part.GENERATOR, f"The answer declines although the chunks hold {held}."
-    elif all(fact.retrieved is False for fact in facts):
-        # To decline is then right; that the facts are missing is told of the retriever.
-        yield Part.NONE, "The answer declines, and the chunks hold no fact of the ground truth."
 
 
 def _contradicted(statements: Sequence[Statement]) -> Iterator[_Shortcoming]:

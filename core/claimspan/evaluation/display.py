@@ -28,14 +28,7 @@ from claimspan.verdicts import Claim, Label
 if TYPE_CHECKING:
     from claimspan.evaluation.result import Evaluation
 
-__all__ = [
-    "ToldClaim",
-    "evidence_of",
-    "line_of",
-    "page_of",
-    "table_of",
-    "told_claims",
-]
+__all__ = ["ToldClaim", "evidence_of", "line_of", "page_of", "table_of", "told_claims"]
 
 MAX_ROWS: Final = 20
 """Records that a table shows; ``to_pandas()`` has all of them."""

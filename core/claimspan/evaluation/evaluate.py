@@ -12,7 +12,6 @@ import time
 from collections.abc import (
     AsyncGenerator,
     Callable,
-    Collection,
     Coroutine,
     Iterable,
     Mapping,
@@ -22,7 +21,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
-from typing import Final, NamedTuple, Protocol, TypeGuard, TypeVar, cast
+from typing import Final, Protocol, TypeGuard, TypeVar, cast
 
 from claimspan.concurrency import Clock, gather_or_cancel, record_clock
 from claimspan.cost.budget import Budget, current_budget, with_budget
@@ -30,7 +29,7 @@ from claimspan.cost.usage import Meter, Usage, metered
 from claimspan.errors import ConfigError, JudgeError
 from claimspan.evaluation.matrices import coherent, ground_truth_of, guarded, judge_matrices
 from claimspan.evaluation.result import Evaluation, Evaluations
-from claimspan.evaluation.selection import MetricsLike, Selection, Thresholds, matrices_for
+from claimspan.evaluation.selection import MetricsLike, Selection, Thresholds
 from claimspan.files.account import Account
 from claimspan.files.names import Columns, accepted_names
 from claimspan.files.raw_rows import RawRow
@@ -38,6 +37,7 @@ from claimspan.files.record_rows import InputRow, record_row
 from claimspan.judges.choice import JudgeLike, judge_of
 from claimspan.judges.criteria import Criterion
 from claimspan.judges.protocol import ClaimLimitedJudge, CriteriaJudge, Grade, Judge
+from claimspan.metrics.catalogue import CATALOGUE
 from claimspan.metrics.compute import Undefined, check_undefined, measure
 from claimspan.progress import progress_bar
 from claimspan.records import RagRecord
@@ -105,14 +105,6 @@ CONCURRENCY: Final = 8
 _T = TypeVar("_T")
 
 
-class _Claims(NamedTuple):
-    """The claims of a record that are judged, and how many more there were."""
-
-    response: list[Claim]
-    ground_truth: list[Claim]
-    dropped: int
-
-
 async def aevaluate(
     record: Given,
     *,
@@ -175,7 +167,7 @@ async def aevaluate(
             judged = _judged(judge, record, names, max_claims)
             if selection.criteria:
                 judged = _graded_as_well(judge, whole, selection.criteria, judged, grades)
-            claims, matrices = await judged
+            claims, facts, n_dropped, matrices = await judged
     n_changed = 0
     # Labels that others have recorded are theirs.
     if not getattr(judge, "is_recorded", False):
@@ -194,11 +186,11 @@ async def aevaluate(
             thresholds=selection.limits_of((*names, *grades)),
             lower_is_better=tuple(c.name for c in selection.criteria if c.lower_is_better),
             explanations={name: g.reason for name, g in grades.items() if g.score is not None},
-            response_claims=tuple(claims.response),
-            ground_truth_claims=tuple(claims.ground_truth),
+            response_claims=tuple(claims),
+            ground_truth_claims=tuple(facts),
             matrices=matrices,
             abstained=abstains(record.response),
-            claims_dropped=claims.dropped,
+            claims_dropped=n_dropped,
             undecided=dict(meter.undecided),
             notes=dict(meter.notes) | ({MADE_TO_AGREE: n_changed} if n_changed else {}),
             injection_suspected=_suspected_texts(whole),
@@ -467,16 +459,27 @@ def _version(judge: Judge) -> str:
 
 async def _judged(
     judge: Judge, record: RagRecord, names: Sequence[str], max_claims: int
-) -> tuple[_Claims, VerdictMatrices]:
-    """The claims that some metrics are made of, and the verdicts on them."""
-    wanted = matrices_for(names)
-    if ground_truth_of(record) is None:  # nothing is paid for what cannot be measured
+) -> tuple[list[Claim], list[Claim], int, VerdictMatrices]:
+    """The claims that some metrics are made of, how many more there were, and the verdicts."""
+    wanted = frozenset[str]().union(*(CATALOGUE[name].needs for name in names))
+    ground_truth = ground_truth_of(record)
+    if ground_truth is None:  # nothing is paid for what cannot be measured
         wanted = frozenset(each for each in wanted if "ground_truth" not in each)
-    claims = await _extract(judge, record, max_claims, wanted)
-    matrices = await judge_matrices(
-        judge, record, claims.response, claims.ground_truth, wanted=wanted
+    texts = [
+        text if any(each.startswith(of) for each in wanted) else ""
+        for of, text in (("response", record.response), ("ground_truth", ground_truth or ""))
+    ]
+    # Cut before, not only after: a text of 10,000 sentences takes 250 calls to extract.
+    cut = [_cut(text, SENTENCES_PER_CLAIM * max_claims) for text in texts]
+    # Both texts at once: each extraction may be a call over the network.
+    found = await gather_or_cancel(
+        [_claims_of(judge, text, record.query, max_claims) for text, _ in cut]
     )
-    return claims, matrices
+    claims, facts = (each[:max_claims] for each in found)
+    # A sentence that was cut counts as one claim.
+    n_dropped = sum(map(len, found)) - len(claims) - len(facts) + sum(n for _, n in cut)
+    matrices = await judge_matrices(judge, record, claims, facts, wanted=wanted)
+    return claims, facts, n_dropped, matrices
 
 
 async def _graded_as_well(
@@ -507,27 +510,6 @@ async def _graded_as_well(
         grading.cancel()
         await asyncio.gather(grading, return_exceptions=True)
     return result
-
-
-async def _extract(
-    judge: Judge, record: RagRecord, max_claims: int, wanted: Collection[str]
-) -> _Claims:
-    # Both texts at once: each extraction may be a call over the network.
-    texts = (
-        record.response if any(name.startswith("response") for name in wanted) else "",
-        ground_truth_of(record) or ""
-        if any(name.startswith("ground_truth") for name in wanted)
-        else "",
-    )
-    # Cut before, not only after: a text of 10,000 sentences takes 250 calls to extract.
-    cut = [_cut(text, SENTENCES_PER_CLAIM * max_claims) for text in texts]
-    found = await gather_or_cancel(
-        [_claims_of(judge, text, record.query, max_claims) for text, _ in cut]
-    )
-    response, ground_truth = (claims[:max_claims] for claims in found)
-    dropped = sum(map(len, found)) - len(response) - len(ground_truth)
-    # A sentence that was cut counts as one claim.
-    return _Claims(response, ground_truth, dropped + sum(n_sentences for _, n_sentences in cut))
 
 
 def _cut(text: str, max_sentences: int) -> tuple[str, int]:

@@ -19,13 +19,7 @@ from claimspan.judges.references import AnswerText
 from claimspan.records import RagRecord
 from claimspan.verdicts import Claim, Label, Verdict, VerdictMatrices, VerdictMatrix
 
-__all__ = [
-    "ALL_MATRICES",
-    "coherent",
-    "ground_truth_of",
-    "guarded",
-    "judge_matrices",
-]
+__all__ = ["ALL_MATRICES", "coherent", "ground_truth_of", "guarded", "judge_matrices"]
 
 _FITTED: Final = frozenset({"response_vs_chunks", "response_vs_context"})
 """What a calibration is fitted on, and applied to."""

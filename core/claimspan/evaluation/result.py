@@ -20,14 +20,7 @@ from claimspan.verdicts import Claim, ScoreMode, VerdictMatrices, VerdictMatrix
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = [
-    "Cell",
-    "Columns",
-    "Evaluation",
-    "Evaluations",
-    "table_columns",
-    "table_row",
-]
+__all__ = ["Cell", "Columns", "Evaluation", "Evaluations", "table_columns", "table_row"]
 
 
 class Evaluation(BaseModel):

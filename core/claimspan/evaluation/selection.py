@@ -30,13 +30,7 @@ from claimspan.metrics.catalogue import (
     unknown_metric,
 )
 
-__all__ = [
-    "FunctionMetric",
-    "MetricsLike",
-    "Selection",
-    "Thresholds",
-    "names_given",
-]
+__all__ = ["FunctionMetric", "MetricsLike", "Selection", "Thresholds", "names_given"]
 
 Thresholds = Mapping[str, float]
 """Metric to its worst value that is still good, 0 to 1."""
@@ -227,11 +221,6 @@ class Selection:
     def limits_of(self, names: Iterable[str]) -> dict[str, float]:
         """Return the thresholds that have to be kept with scores of these names."""
         return {name: self.thresholds[name] for name in names if name in self.thresholds}
-
-
-def matrices_for(names: Iterable[str]) -> frozenset[str]:
-    """Return the matrices, fields of ``VerdictMatrices``, that metrics are made of."""
-    return frozenset[str]().union(*(CATALOGUE[name].needs for name in names))
 
 
 def names_given(metrics: MetricsLike) -> tuple[str, ...]:

@@ -19,12 +19,7 @@ from claimspan.meta_evaluation.traffic import LabelledVerdict
 from claimspan.report import ReportEntry
 from claimspan.verdicts import Label
 
-__all__ = [
-    "ClaimLabel",
-    "JoinedLabels",
-    "join_labels",
-    "read_claim_labels",
-]
+__all__ = ["ClaimLabel", "JoinedLabels", "join_labels", "read_claim_labels"]
 
 _WANTED: Final = "CSV file of labels (claimspan label)"
 _RECORD: Final = ("record", "trace_id", "record_id")

@@ -16,11 +16,7 @@ import pytest
 if TYPE_CHECKING:
     from claimspan.pytest_plugin.gate import PytestGate
 
-__all__ = [
-    "MARKER",
-    "PROPERTY",
-    "claimspan_gate",
-]
+__all__ = ["MARKER", "PROPERTY", "claimspan_gate"]
 
 
 MARKER: Final = "claimspan_gate"

@@ -23,12 +23,7 @@ from claimspan.evaluation.judgement import NEUTRAL, UNKNOWN, Assessment, Judgeme
 from claimspan.records import Chunk
 from claimspan.verdicts import Claim, Label
 
-__all__ = [
-    "ReportClaim",
-    "ReportEntry",
-    "ReportSystem",
-    "TraceLinks",
-]
+__all__ = ["ReportClaim", "ReportEntry", "ReportSystem", "TraceLinks"]
 
 
 class ReportClaim(Claim):
