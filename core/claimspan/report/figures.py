@@ -352,36 +352,30 @@ def compare_entries(systems: Sequence[ReportSystem], *, progress: bool | None = 
         MissingExtraError: scipy is not installed.
     """
     return compare_systems(
-        [
-            System(
-                name=system.name,
-                rows=tuple(map(_row, system.entries)),
-                queries={entry.key: entry.query for entry in system.entries},
-                judges=frozenset(entry.judge for entry in system.entries if entry.judge),
-                own_metrics={
-                    name: name in entry.lower_is_better
-                    for entry in system.entries
-                    for name in entry.scores
-                    if name not in CATALOGUE
-                },
-            )
-            for system in systems
-        ],
+        [System(system.name, tuple(map(_row, system.entries))) for system in systems],
         progress=progress,
     )
 
 
 def _row(entry: ReportEntry) -> ScoredRow:
     scores = dict(entry.scores)
-    if scores:
-        if entry.judgement.label in LOW_SCORE:
-            scores[LOW_RECORDS] = LOW_SCORE[entry.judgement.label]
-        # Claims of both texts were left out together: their number is not that of the response.
-        if not entry.claims_left_out:
-            scores[CLAIMS_PER_RESPONSE] = float(len(entry.response_claims))
-        return ScoredRow(entry.key, scores, entry.metadata)
-    # The reason keeps a record without scores countable: left out, it would look not asked.
-    return ScoredRow(entry.key, scores, entry.metadata, entry.reason or entry.status)
+    if scores and entry.judgement.label in LOW_SCORE:
+        scores[LOW_RECORDS] = LOW_SCORE[entry.judgement.label]
+    # Claims of both texts were left out together: their number is not that of the response.
+    if scores and not entry.claims_left_out:
+        scores[CLAIMS_PER_RESPONSE] = float(len(entry.response_claims))
+    return ScoredRow(
+        key=entry.key,
+        scores=scores,
+        metadata=entry.metadata,
+        # The reason keeps a record without scores countable: left out, it would look not asked.
+        error=None if scores else entry.reason or entry.status,
+        query=entry.query,
+        judge=entry.judge,
+        own_metrics={
+            name: name in entry.lower_is_better for name in entry.scores if name not in CATALOGUE
+        },
+    )
 
 
 def compared_metrics(comparison: Comparison) -> list[ComparedMetric]:
