@@ -161,7 +161,10 @@ async def _recorded_entries(path: Path, skip: Callable[[int], None] | None) -> l
         if not isinstance(row, InputRow):
             continue
         if row.recorded.is_empty:
-            entries.append(_pending(row.record))
+            # Ragchecker has not come to it: no judge failed, and none was asked.
+            pending = {"status": "pending", "reason": "not evaluated yet"}
+            entry = entry_of_evaluation(row.record, Evaluation())
+            entries.append(entry.model_copy(update=pending))
             continue
         found = await evaluate_recorded(row.record, row.recorded, None, "omit", Selection.of("all"))
         # What is recorded may be another version's figures: they are shown, not ours.
@@ -170,12 +173,6 @@ async def _recorded_entries(path: Path, skip: Callable[[int], None] | None) -> l
         shown = {"metrics": {**found.metrics, **known}, "undefined": undefined}
         entries.append(entry_of_evaluation(row.record, found.model_copy(update=shown)))
     return entries
-
-
-def _pending(record: RagRecord) -> ReportEntry:
-    """A record that ragchecker has not come to: no judge failed, and none was asked."""
-    entry = entry_of_evaluation(record, Evaluation())
-    return entry.model_copy(update={"status": "pending", "reason": "not evaluated yet"})
 
 
 # --- claims with their verdicts -----------------------------------------------------------------
