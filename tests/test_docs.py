@@ -17,7 +17,7 @@ from claimspan.cli.main import SUMMARIES
 from claimspan.evaluation.evaluate import MAX_CALLS, MAX_CLAIMS, MAX_TOKENS
 from claimspan.metrics import METRICS as METRIC_NAMES
 from claimspan.report import ReportEntry
-from claimspan.report.trace_links import TraceLinks
+from claimspan.report.entries import TraceLinks
 from claimspan_tracing import Status, semconv
 from claimspan_tracing.capture.table import MAX_AGE_SECONDS, MAX_OPEN_TREES, MAX_TREE_RUNS
 from claimspan_tracing.decide.status import DROPPED

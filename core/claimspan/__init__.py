@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 
     from claimspan.cost.usage import Usage
     from claimspan.evaluation.evaluate import aevaluate, aevaluate_many, evaluate, evaluate_many
-    from claimspan.evaluation.evaluations import Evaluations
-    from claimspan.evaluation.result import Evaluation
+    from claimspan.evaluation.result import Evaluation, Evaluations
     from claimspan.evaluation.selection import FunctionMetric
     from claimspan.files.ground_truth import GroundTruth
     from claimspan.judges.criteria import Criterion
@@ -51,7 +50,7 @@ _HOMES: Final = {
     "Claim": "verdicts",
     "Criterion": "judges.criteria",
     "Evaluation": "evaluation.result",
-    "Evaluations": "evaluation.evaluations",
+    "Evaluations": "evaluation.result",
     "FunctionMetric": "evaluation.selection",
     "GroundTruth": "files.ground_truth",
     "Label": "verdicts",

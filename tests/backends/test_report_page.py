@@ -21,7 +21,7 @@ from claimspan.report import (
     render_comparison,
     render_report,
 )
-from claimspan.report.questions import PAGE_SIZE
+from claimspan.report.page import PAGE_SIZE
 
 from browser import open_page, picture
 from many_entries import many_entries

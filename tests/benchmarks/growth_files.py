@@ -17,7 +17,7 @@ from claimspan.files.record_files import read_records
 from claimspan.report import ReportSystem, outline, render_markdown, render_report
 from claimspan.results import ResultRow
 from claimspan.results.result_file import ResultFile
-from claimspan.statistics.intervals import mean_estimates
+from claimspan.statistics import mean_estimates
 from claimspan_tracing.export.sample import SampledRecord
 from claimspan_tracing.export.stats import group_stats
 

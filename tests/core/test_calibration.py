@@ -9,8 +9,8 @@ import pytest
 
 from claimspan import Label
 from claimspan.errors import ConfigError
+from claimspan.meta_evaluation.agreement import HumanLabel, JudgedClaim, LabelledClaim
 from claimspan.meta_evaluation.calibration import calibrate, split_tune_test
-from claimspan.meta_evaluation.labelled import HumanLabel, JudgedClaim, LabelledClaim
 
 from command_line import run
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from claimspan import Chunk, RagRecord, evaluate
-from claimspan.evaluation.coherence import coherent
 from claimspan.evaluation.evaluate import MADE_TO_AGREE
+from claimspan.evaluation.matrices import coherent
 from claimspan.evaluation.selection import Selection
 from claimspan.files.record_rows import Recorded
 from claimspan.metrics.compute import matrices_of_labels

@@ -12,9 +12,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from claimspan.comparison import Comparison, Difference
 from claimspan.comparison.compare import compare_files, compare_systems
-from claimspan.comparison.comparison import CLAIMS_PER_RESPONSE, PAPER_METRICS
+from claimspan.comparison.comparison import (
+    CLAIMS_PER_RESPONSE,
+    PAPER_METRICS,
+    Comparison,
+    Difference,
+)
 from claimspan.comparison.systems import ScoredRow, System, read_systems
 from claimspan.errors import ConfigError, FileError
 from claimspan.metrics.catalogue import DEFAULT_METRICS, LOW_RECORDS, METRICS

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from claimspan import Chunk, RagRecord, evaluate, evaluate_many
 from claimspan.errors import ConfigError, FileError, MissingExtraError
-from claimspan.evaluation.arguments import records_of
+from claimspan.evaluation.evaluate import records_of
 from claimspan.files import read_records
 from claimspan.files.chunks import chunks_of, value_in
 from claimspan.files.names import NAMES, accepted_names

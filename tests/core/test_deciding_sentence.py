@@ -9,7 +9,7 @@ import pytest
 
 from claimspan import Chunk, Label
 from claimspan.report import ReportClaim, ReportEntry, render_report
-from claimspan.report.passages import Sought, passages
+from claimspan.report.record_view import Sought, passages
 from claimspan.text.closest import MAX_SEARCHED
 
 MOST_SECONDS: Final = 3.0

@@ -18,7 +18,7 @@ from claimspan import (
     Verdict,
     VerdictMatrix,
 )
-from claimspan.evaluation.told import evidence_of, told_claims
+from claimspan.evaluation.display import evidence_of, told_claims
 from claimspan.verdicts import VerdictMatrices
 
 EVIL: Final = "<script>alert(1)</script><img src=x onerror=alert(1)>\"'&\u202e"

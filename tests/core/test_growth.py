@@ -15,7 +15,7 @@ from claimspan.cost.budget import Budget
 from claimspan.cost.usage import Usage
 from claimspan.judges import LexicalJudge
 from claimspan.judges.lexical.coverage import Reference
-from claimspan.statistics.intervals import mean_estimates
+from claimspan.statistics import mean_estimates
 from claimspan.text.citations import is_footer
 from claimspan.text.languages import detect_language
 from claimspan.text.refusals import declined

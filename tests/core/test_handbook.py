@@ -15,7 +15,7 @@ from pydantic import BaseModel
 
 from claimspan import Claim, Evaluation
 from claimspan.evaluation import Judgement
-from claimspan.evaluation.coherence import coherent
+from claimspan.evaluation.matrices import coherent
 from claimspan.evaluation.selection import Selection
 from claimspan.metrics import measure
 from claimspan.metrics.compute import matrices_of_labels

@@ -11,11 +11,12 @@ import pytest
 from claimspan import Claim, Label, Verdict, VerdictMatrix
 from claimspan.errors import ConfigError, FileError, JudgeError
 from claimspan.judges import LexicalJudge
-from claimspan.meta_evaluation.agreement import auroc, measure_agreement
-from claimspan.meta_evaluation.labelled import (
+from claimspan.meta_evaluation.agreement import (
     HumanLabel,
     JudgedClaim,
+    auroc,
     judge_labelled,
+    measure_agreement,
     read_labelled,
 )
 

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from claimspan.evaluation import Assessment, Evaluation, judgement_of
 from claimspan.evaluation.diagnosis import Part
-from claimspan.evaluation.judgement import GOOD, LOW, NEUTRAL, UNKNOWN
-from claimspan.evaluation.reasons import MAX_REASON_BYTES
+from claimspan.evaluation.judgement import GOOD, LOW, MAX_REASON_BYTES, NEUTRAL, UNKNOWN
 from claimspan.metrics import CATALOGUE, DEFAULT_METRICS, METRICS, Undefined, measure
 from claimspan.metrics.compute import matrices_of_labels
 from claimspan.metrics.truths import Truths, UndefinedMetricError
@@ -158,13 +157,13 @@ def test_a_metric_names_the_verdicts_that_it_needs_and_no_others(metric: str) ->
     needed = CATALOGUE[metric].needs
     enough = VerdictMatrices(**{name: getattr(every, name) for name in needed})
 
-    assert CATALOGUE[metric].formula(Truths(enough)) == CATALOGUE[metric].formula(Truths(every))
+    assert CATALOGUE[metric].value(Truths(enough)) == CATALOGUE[metric].value(Truths(every))
     for name in needed:
         lacking = enough.model_copy(update={name: None})
         if metric == "groundedness" and name == "response_vs_chunks":
             continue  # it says only that there are no chunks
         with pytest.raises(UndefinedMetricError):
-            CATALOGUE[metric].formula(Truths(lacking))
+            CATALOGUE[metric].value(Truths(lacking))
 
 
 @given(labels())

@@ -15,7 +15,7 @@ from claimspan.errors import MissingExtraError
 from claimspan.evaluation.judgement import judgement_of
 from claimspan.metrics import METRICS
 from claimspan.report import ReportClaim, ReportEntry, render_report, summarise
-from claimspan.report.highlight import highlight
+from claimspan.report.record_view import highlight
 
 CHUNKS = (
     Chunk(id="finally", text="The saved exception is discarded.", score=7.25),

@@ -26,9 +26,9 @@ from claimspan.report import (
     render_report,
 )
 from claimspan.report.evaluated import holds_results, read_results
-from claimspan.report.passages import Sought, passages
-from claimspan.report.questions import PAGE_SIZE, index_of, side_by_side, worst_first
-from claimspan.report.slices import MAX_VALUES, slice_keys, slices_of
+from claimspan.report.figures import MAX_VALUES, slice_keys, slices_of
+from claimspan.report.page import PAGE_SIZE, index_of, side_by_side, worst_first
+from claimspan.report.record_view import Sought, passages
 
 from many_entries import many_entries, many_rows
 

@@ -10,6 +10,7 @@ from scipy.stats import permutation_test
 
 from claimspan.errors import ConfigError
 from claimspan.statistics import (
+    SEED,
     bootstrap,
     compare_paired,
     holm,
@@ -21,7 +22,6 @@ from claimspan.statistics import (
     sign_flip_p_values,
     spearman,
 )
-from claimspan.statistics.intervals import SEED
 
 
 def test_the_interval_of_a_mean_holds_the_true_mean_about_19_times_in_20() -> None:

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from claimspan.meta_evaluation.score_fit import fit_score
-from claimspan.meta_evaluation.traffic import LabelledVerdict, calibrate_traffic
+from claimspan.meta_evaluation.traffic import LabelledVerdict, calibrate_traffic, fit_score
 from claimspan.verdicts import Label
 
 E, N, C = Label.ENTAILED, Label.NEUTRAL, Label.CONTRADICTED

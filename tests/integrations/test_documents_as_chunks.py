@@ -8,7 +8,7 @@ from langchain_core.documents import Document as LangChainDocument
 from llama_index.core.schema import NodeWithScore, TextNode
 
 from claimspan import Chunk
-from claimspan.evaluation.arguments import records_of
+from claimspan.evaluation.evaluate import records_of
 
 NODE = TextNode(text="t", id_="n", metadata={"page": 3})
 

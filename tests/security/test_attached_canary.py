@@ -153,7 +153,7 @@ def outputs(
     logs = LoggerProvider(shutdown_on_exit=False)
     logs.add_log_record_processor(SimpleLogRecordProcessor(found.logs))
     meters = MeterProvider([found.reader], shutdown_on_exit=False)
-    monkeypatch.setattr(events, "get_logger", logs.get_logger)
+    monkeypatch.setattr(signals, "get_logger", logs.get_logger)
     monkeypatch.setattr(metrics, "get_meter", meters.get_meter)
     yield found
     meters.shutdown()

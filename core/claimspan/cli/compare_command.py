@@ -9,7 +9,7 @@ import typer
 
 from claimspan.cli.options import AsJson, Progress
 from claimspan.comparison.compare import compare_files
-from claimspan.comparison.comparison_tables import as_markdown, as_text
+from claimspan.comparison.tables import as_markdown, as_text
 from claimspan.evaluation.selection import names_given
 from claimspan.files.private import refuse_input, write_private
 from claimspan.text.visible import visible

@@ -31,8 +31,8 @@ from claimspan.cli.options import (
 )
 from claimspan.comparison.compare import compare_files
 from claimspan.comparison.comparison import Comparison
-from claimspan.comparison.comparison_tables import as_text
 from claimspan.comparison.systems import read_system
+from claimspan.comparison.tables import as_text
 from claimspan.errors import ConfigError, MissingExtraError
 from claimspan.evaluation.evaluate import CONCURRENCY, judge_for
 from claimspan.evaluation.judgement import GOOD, LOW, UNKNOWN

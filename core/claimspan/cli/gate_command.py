@@ -11,8 +11,8 @@ import typer
 
 from claimspan.cli.options import AsJson
 from claimspan.comparison.gate import MAX_FAILED, Gate, check_gate
-from claimspan.comparison.gate_tables import gate_as_markdown, gate_as_text, gate_line
 from claimspan.comparison.systems import read_system
+from claimspan.comparison.tables import gate_as_markdown, gate_as_text, gate_line
 from claimspan.errors import ConfigError, FileError
 from claimspan.evaluation.selection import names_given
 from claimspan.files.private import refuse_input, write_private

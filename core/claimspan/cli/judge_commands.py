@@ -36,14 +36,18 @@ from claimspan.files.names import Columns
 from claimspan.files.record_files import RecordFile, read_usable_records
 from claimspan.judges import JUDGE_VARIABLE, default_judge
 from claimspan.judges.choice import parse_options
-from claimspan.meta_evaluation.agreement import Agreement, measure_agreement
+from claimspan.meta_evaluation.agreement import (
+    Agreement,
+    judge_labelled,
+    measure_agreement,
+    read_labelled,
+)
 from claimspan.meta_evaluation.calibration import (
     MAX_LOSS,
     Calibration,
     calibrate,
     split_tune_test,
 )
-from claimspan.meta_evaluation.labelled import judge_labelled, read_labelled
 from claimspan.text.percentages import in_percent
 from claimspan.text.visible import visible
 

@@ -1,6 +1,7 @@
 """Compares systems over one dataset, and decides whether one is good enough to pass.
 
-``comparison`` is the value that a comparison is.
+``comparison`` is the value that a comparison is, ``compare`` makes it of the ``systems``, ``gate``
+decides, and ``tables`` show both.
 """
 
 from __future__ import annotations

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from claimspan.comparison.comparison import (
     PAPER_METRICS,
@@ -19,7 +20,6 @@ from claimspan.comparison.comparison import (
     Slice,
     SystemResult,
 )
-from claimspan.comparison.pairs import compare_pairs, estimates, paired_rows
 from claimspan.comparison.systems import ScoredRow, System, lower_is_better, read_systems
 from claimspan.errors import ConfigError
 from claimspan.metrics.catalogue import (
@@ -30,9 +30,16 @@ from claimspan.metrics.catalogue import (
     unknown_metric,
 )
 from claimspan.progress import progress_bar
-from claimspan.statistics import holm
+from claimspan.statistics import Estimate, holm, mean_estimates, sign_flip_p_values
 
-__all__ = ["chosen_metrics", "compare_files", "compare_systems"]
+__all__ = [
+    "chosen_metrics",
+    "compare_files",
+    "compare_pairs",
+    "compare_systems",
+    "estimates",
+    "paired_rows",
+]
 
 MAX_SLICES: Final = 50
 """Values that a key may have: more would be an id, and each slice a handful of records."""
@@ -99,7 +106,7 @@ def compare_systems(
             results are RAGChecker's.
         slice_by: Metadata key: the same is done for the records of each of its values.
         group_by: Metadata key: records with the same value, such as those of one document, are
-            resampled together. None where each record stands for itself.
+            resampled together. None if each record stands for itself.
         progress: As for ``evaluate_many``.
 
     Raises:
@@ -107,24 +114,29 @@ def compare_systems(
             systems have no record in common, or the key of the slices has too many values.
         MissingExtraError: scipy is not installed.
     """
-    before = _baseline(systems, baseline)
+    names = [system.name for system in systems]
+    if len(set(names)) < max(2, len(names)):
+        raise ConfigError("give the results of at least two systems, each once and by its own name")
+    if baseline is not None and baseline not in names:
+        raise ConfigError(f"the baseline {baseline!r} is not among {', '.join(names)}")
+    before = systems[0 if baseline is None else names.index(baseline)]
     chosen = chosen_metrics(systems, metrics)
     parts = {} if slice_by is None else _slices_of(systems, slice_by)
     steps = len(systems) + sum(map(len, parts.values()))
     with progress_bar("comparing", total=steps, show=progress) as advance:
 
-        def results(of: Sequence[System]) -> list[SystemResult]:
+        def measured(of: Sequence[System]) -> list[_Measured]:
             # A slice may hold no record of the baseline.
             first = next((each for each in of if each.name == before.name), None)
-            found: list[SystemResult] = []
+            found: list[_Measured] = []
             for system in of:
-                found.append(_result(system, first, chosen, group_by))
+                found.append(_measure(system, first, chosen, group_by))
                 advance()
             return found
 
-        table = results(systems)
-        sliced = [results(part) for part in parts.values()]
-    _require_common(table, systems, before)
+        table = measured(systems)
+        sliced = [measured(part) for part in parts.values()]
+    _require_common(table, before)
     directions = {name: lower_is_better(systems, name) for name in chosen}
     (whole,), tests = _adjusted([table], directions)
     per_slice, slice_tests = _adjusted(sliced, directions)
@@ -142,84 +154,74 @@ def compare_systems(
     )
 
 
-def _result(
-    system: System, before: System | None, metrics: Sequence[str], group_by: str | None
-) -> SystemResult:
+class _Measured(NamedTuple):
     """The row of a system, before its p-values are adjusted."""
+
+    system: System
+    before: System | None
+    common: int
+    means: Mapping[str, Estimate]
+    differences: Mapping[str, Difference]
+
+
+def _measure(
+    system: System, before: System | None, metrics: Sequence[str], group_by: str | None
+) -> _Measured:
     is_baseline = system is before
     pairs = [] if before is None or is_baseline else paired_rows(before, system)
     common = len(system.rows) if is_baseline else len(pairs)
     means = estimates(system.rows, metrics, group_by)
-    differences = compare_pairs(pairs, metrics, group_by)
-    return SystemResult(
-        name=system.name,
-        records=len(system.rows),
-        failed=system.failed,
-        common=common,
-        only_here=len(system.rows) - common,
-        only_in_baseline=0 if before is None else len(before.rows) - common,
-        metrics={
-            name: MetricResult(
-                metric=name, estimate=means.get(name), difference=differences.get(name)
-            )
-            for name in metrics
-        },
-    )
+    return _Measured(system, before, common, means, compare_pairs(pairs, metrics, group_by))
 
 
 def _adjusted(
-    tables: Sequence[Sequence[SystemResult]], directions: Mapping[str, bool | None]
+    tables: Sequence[Sequence[_Measured]], directions: Mapping[str, bool | None]
 ) -> tuple[list[tuple[SystemResult, ...]], int]:
     """The results with their findings, all tests adjusted together, and the number of tests."""
-    tests = {
-        (place, system.name, name): found.difference.p_value
-        for place, table in enumerate(tables)
-        for system in table
-        for name, found in system.metrics.items()
-        if found.difference is not None
-    }
-    adjusted = holm(tests)
-
-    def with_findings(place: int, system: SystemResult) -> SystemResult:
-        found = {
-            name: each
-            if each.difference is None
-            else each.model_copy(
-                update={
-                    "difference": _found(
-                        each.difference, adjusted[place, system.name, name], directions[name]
-                    )
-                }
-            )
-            for name, each in system.metrics.items()
+    adjusted = holm(
+        {
+            (place, row.system.name, name): found.p_value
+            for place, table in enumerate(tables)
+            for row in table
+            for name, found in row.differences.items()
         }
-        return system.model_copy(update={"metrics": found})
+    )
+
+    def difference(place: int, row: _Measured, name: str) -> Difference | None:
+        """The difference with what it shows: what the test has not shown is none."""
+        if name not in row.differences:
+            return None
+        p_value, is_lower = adjusted[place, row.system.name, name], directions[name]
+        change = row.differences[name].difference.value
+        finding: Finding = "no difference shown"
+        if p_value < SIGNIFICANCE and change:
+            finding = "better" if (change < 0) is is_lower else "worse"
+            finding = "different" if is_lower is None else finding
+        update = {"adjusted_p_value": p_value, "finding": finding}
+        return row.differences[name].model_copy(update=update)
 
     return [
-        tuple(with_findings(place, system) for system in table)
+        tuple(
+            SystemResult(
+                name=row.system.name,
+                records=len(row.system.rows),
+                failed=row.system.failed,
+                common=row.common,
+                only_here=len(row.system.rows) - row.common,
+                only_in_baseline=0 if row.before is None else len(row.before.rows) - row.common,
+                metrics={
+                    name: MetricResult(
+                        metric=name,
+                        estimate=row.means.get(name),
+                        difference=difference(place, row, name),
+                    )
+                    for name in directions
+                },
+            )
+            for row in table
+        )
         for place, table in enumerate(tables)
-    ], len(tests)
-
-
-def _found(
-    difference: Difference, adjusted_p_value: float, lower_is_better: bool | None
-) -> Difference:
-    """The difference in a word: what the test has not shown is no difference."""
-    change = difference.difference.value
-    finding: Finding = "no difference shown"
-    if adjusted_p_value < SIGNIFICANCE and change:
-        finding = "better" if (change < 0) is lower_is_better else "worse"
-        finding = "different" if lower_is_better is None else finding
-    return difference.model_copy(update={"adjusted_p_value": adjusted_p_value, "finding": finding})
-
-
-def _baseline(systems: Sequence[System], name: str | None) -> System:
-    names = [system.name for system in systems]
-    if len(set(names)) < max(2, len(names)):
-        raise ConfigError("give the results of at least two systems, each once and by its own name")
-    if name is not None and name not in names:
-        raise ConfigError(f"the baseline {name!r} is not among {', '.join(names)}")
-    return systems[0 if name is None else names.index(name)]
+    ], len(adjusted)
 
 
 def chosen_metrics(systems: Sequence[System], wanted: Sequence[str] | None) -> list[str]:
@@ -253,11 +255,9 @@ def chosen_metrics(systems: Sequence[System], wanted: Sequence[str] | None) -> l
     return [name for name in named if name in there]
 
 
-def _require_common(
-    table: Sequence[SystemResult], systems: Sequence[System], before: System
-) -> None:
+def _require_common(table: Sequence[_Measured], before: System) -> None:
     # Asked of the whole table alone: a slice may well hold no common record.
-    for system in (each for each, row in zip(systems, table, strict=True) if not row.common):
+    for system in (row.system for row in table if not row.common):
         queries = len(set(before.queries.values()) & set(system.queries.values()))
         none = f"{before.name} and {system.name} have no record in common"
         if not queries:
@@ -359,3 +359,82 @@ def _on_pairs(system: System, result: SystemResult, baseline: System) -> Iterato
             f"{result.name}: no common record has a value both in it and in {baseline.name} for "
             f"{', '.join(never)}."
         )
+
+
+_Pair = tuple[ScoredRow, ScoredRow]
+
+
+def paired_rows(baseline: System, system: System) -> list[_Pair]:
+    """Return the records that both systems have, in the order of the baseline.
+
+    Records with the same id but other queries are of different datasets, and are not paired. Where
+    an id occurs several times, the first is paired with the first, the second with the second.
+    """
+    others = defaultdict[str, list[ScoredRow]](list)
+    # Reversed, so that ``pop``, which takes the last, returns them in the order of the file.
+    for row in reversed(system.rows):
+        query = baseline.queries.get(row.key), system.queries.get(row.key)
+        if None in query or query[0] == query[1]:
+            others[row.key].append(row)
+    return [(row, others[row.key].pop()) for row in baseline.rows if others.get(row.key)]
+
+
+def _value_of(row: ScoredRow, metric: str) -> float | None:
+    """Return the value of a metric; None if it has none that can be averaged."""
+    value = row.scores.get(metric)
+    return value if value is not None and math.isfinite(value) else None
+
+
+def _group_of(row: ScoredRow, group_by: str | None) -> str:
+    """Return what a record is resampled with: its value of a metadata key, else its own key."""
+    if group_by is None or group_by not in row.metadata:
+        return row.key
+    # Metadata may be lists or mappings, which cannot be keys.
+    return repr(row.metadata[group_by])
+
+
+def estimates(
+    rows: Sequence[ScoredRow], metrics: Sequence[str], group_by: str | None = None
+) -> dict[str, Estimate]:
+    """Return the mean of each metric with its interval, over the records where it is defined."""
+    columns = [[_value_of(row, metric) for row in rows] for metric in metrics]
+    found = mean_estimates(columns, [_group_of(row, group_by) for row in rows])
+    return {metric: each for metric, each in zip(metrics, found, strict=True) if each is not None}
+
+
+def compare_pairs(
+    pairs: Sequence[_Pair], metrics: Sequence[str], group_by: str | None = None
+) -> dict[str, Difference]:
+    """Compare each metric that is defined in both records of at least one pair.
+
+    The p-values are not yet adjusted for the other tests, and say nothing so far.
+    """
+    values = {
+        metric: [(_value_of(before, metric), _value_of(after, metric)) for before, after in pairs]
+        for metric in metrics
+    }
+    # The metadata of the two records may differ; those of the baseline are the same for every
+    # system that it is compared with.
+    groups = [_group_of(before, group_by) for before, _ in pairs]
+    changes = [
+        [None if a is None or b is None else b - a for a, b in each] for each in values.values()
+    ]
+    intervals = mean_estimates(changes, groups)
+    p_values = sign_flip_p_values(changes, groups)
+    found: dict[str, Difference] = {}
+    for (metric, each), interval, p_value in zip(values.items(), intervals, p_values, strict=True):
+        if interval is None:
+            continue
+        both = [(a, b) for a, b in each if a is not None and b is not None]
+        have = Counter((a is not None, b is not None) for a, b in each)
+        found[metric] = Difference(
+            before=math.fsum(a for a, _ in both) / len(both),
+            after=math.fsum(b for _, b in both) / len(both),
+            difference=interval,
+            p_value=p_value,
+            adjusted_p_value=p_value,
+            finding="no difference shown",
+            only_in_baseline=have[True, False],
+            only_in_system=have[False, True],
+        )
+    return found

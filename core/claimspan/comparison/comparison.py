@@ -89,7 +89,7 @@ class MetricResult(BaseModel):
     """Mean with its 95 % interval, over the records where it is defined; None without any."""
 
     difference: Difference | None = None
-    """Against the baseline; None for the baseline itself, and where no record has both values."""
+    """Against the baseline; None for the baseline itself, and if no record has both values."""
 
 
 class SystemResult(BaseModel):
@@ -152,7 +152,7 @@ class Comparison(BaseModel):
     """Number of tests that the p-values of ``systems`` are adjusted for."""
 
     slices: tuple[Slice, ...] = ()
-    """The same per value of a metadata key, where that was asked for."""
+    """The same per value of a metadata key, if that was asked for."""
 
     slice_tests: int = 0
     """Number of tests that the p-values of all slices together are adjusted for."""

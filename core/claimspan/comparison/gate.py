@@ -13,9 +13,8 @@ from typing import Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from claimspan.comparison.compare import chosen_metrics, compare_systems
+from claimspan.comparison.compare import chosen_metrics, compare_systems, estimates
 from claimspan.comparison.comparison import CLAIMS_PER_RESPONSE, SIGNIFICANCE, Difference
-from claimspan.comparison.pairs import estimates
 from claimspan.comparison.systems import System, lower_is_better
 from claimspan.errors import ConfigError
 from claimspan.metrics.catalogue import LOW_RECORDS, METRICS, unknown_metric
@@ -66,10 +65,7 @@ class Gate(BaseModel):
 
     @classmethod
     def of(cls, rules: Mapping[str, object]) -> Self:
-        """Make a gate of rules that nobody has checked.
-
-        Args:
-            rules: The fields by their names.
+        """Make a gate of rules that are not checked yet.
 
         Raises:
             ConfigError: One of them cannot be used.
@@ -113,13 +109,13 @@ class Check(BaseModel):
     """Whether the rule holds."""
 
     estimate: Estimate | None = None
-    """Mean with its interval; None where no record has a value, and for a rule on records."""
+    """Mean with its interval; None if no record has a value, and for a rule on records."""
 
     limit: float | None = None
     """The threshold, or the baseline's mean over the same records."""
 
     fell_by: float = 0.0
-    """How far the figure is on the wrong side of the limit; 0 where it is on the right one."""
+    """How far the figure is on the wrong side of the limit; 0 if it is on the right one."""
 
     difference: Difference | None = None
     """For ``baseline``: the paired comparison."""

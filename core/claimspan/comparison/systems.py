@@ -9,6 +9,7 @@ from __future__ import annotations
 import codecs
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Final
 
@@ -49,10 +50,19 @@ class ScoredRow:
     """What the record's author keeps with it, for slices."""
 
     error: str | None = None
-    """Why there are no scores; None where there are."""
+    """Why there are no scores; None if there are."""
+
+    query: str | None = None
+    """The question; None if it is not known."""
+
+    judge: str = ""
+    """Name of the judge, with its version; empty if it is not known."""
+
+    own_metrics: Mapping[str, bool] = field(default_factory=dict[str, bool])
+    """Criterion or function of the user's to whether its lower end is better."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class System:
     """The scores of one system over a dataset."""
 
@@ -62,17 +72,23 @@ class System:
     rows: tuple[ScoredRow, ...]
     """One row a record, in the order of the file."""
 
-    queries: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Key of a record to its query, as far as they are known."""
-
-    judges: frozenset[str] = frozenset()
-    """Names of the judges, with their versions; results of different judges differ by them."""
-
-    own_metrics: Mapping[str, bool] = field(default_factory=dict[str, bool])
-    """Criterion or function of the user's to whether its lower end is better."""
-
     undefined_is_zero: bool = False
     """Whether a metric without a value counts as 0, as in RAGChecker's results."""
+
+    @cached_property
+    def queries(self) -> Mapping[str, str]:
+        """Key of a record to its query, as far as they are known."""
+        return {row.key: row.query for row in self.rows if row.query is not None}
+
+    @cached_property
+    def judges(self) -> frozenset[str]:
+        """Names of the judges, with their versions; results of different judges differ by them."""
+        return frozenset(row.judge for row in self.rows if row.judge)
+
+    @cached_property
+    def own_metrics(self) -> Mapping[str, bool]:
+        """Criterion or function of the user's to whether its lower end is better."""
+        return {name: is_lower for row in self.rows for name, is_lower in row.own_metrics.items()}
 
     @property
     def failed(self) -> int:
@@ -105,24 +121,26 @@ class _Line(BaseModel):
     record: _Record
     evaluation: _Evaluation
 
-    @property
-    def judge(self) -> str:
-        """Name and version of the judge; empty where the line has none."""
-        return f"{self.evaluation.judge_name} {self.evaluation.judge_version}".strip()
-
     def scored(self) -> ScoredRow:
         """The scores, with the label and the number of claims as two of them."""
-        scores = dict(self.metrics)
+        found, scores = self.evaluation, dict(self.metrics)
         if self.label is not None and self.label in LOW_SCORE:
             scores[LOW_RECORDS] = LOW_SCORE[self.label]
         if self.error is None:
-            scores[CLAIMS_PER_RESPONSE] = float(len(self.evaluation.response_claims))
+            scores[CLAIMS_PER_RESPONSE] = float(len(found.response_claims))
         return ScoredRow(
             # Records without ids are paired by their queries.
             key=self.id or self.record.query,
             scores=scores,
             metadata=self.record.metadata,
             error=self.error,
+            query=self.record.query,
+            judge=f"{found.judge_name} {found.judge_version}".strip(),
+            own_metrics={
+                name: name in found.lower_is_better
+                for name in found.metrics
+                if name not in CATALOGUE
+            },
         )
 
 
@@ -167,10 +185,10 @@ def read_system(path: Path, *, name: str | None = None) -> System:
     name = name or path.stem
     try:
         with path.open("rb") as file:
-            found = _system(name, _lines(file, path))
+            rows = tuple(line.scored() for line in _lines(file, path))
     except OSError as error:
         raise unreadable(path, error, wanted=_WANTED) from None
-    return found or _rag_results(name, path)
+    return System(name, rows) if rows else _rag_results(name, path)
 
 
 def holds_results(path: Path) -> bool:
@@ -189,29 +207,13 @@ def holds_results(path: Path) -> bool:
 def system_of_rows(name: str, rows: Sequence[ResultRow]) -> System:
     """Return the system with these results, as if they had been read from a file."""
     lines = (_Line.model_validate(row, from_attributes=True) for row in rows)
-    found = _system(name, lines)
-    return found or System(name, ())
-
-
-def _system(name: str, lines: Iterator[_Line]) -> System | None:
-    rows: list[ScoredRow] = []
-    queries: dict[str, str] = {}
-    judges: set[str] = set()
-    own: dict[str, bool] = {}
-    for line in lines:
-        rows.append(line.scored())
-        queries[rows[-1].key] = line.record.query
-        judges.add(line.judge)
-        found = line.evaluation
-        own |= {n: n in found.lower_is_better for n in found.metrics if n not in CATALOGUE}
-    return System(name, tuple(rows), queries, frozenset(judges - {""}), own) if rows else None
+    return System(name, tuple(line.scored() for line in lines))
 
 
 def _rag_results(name: str, path: Path) -> System:
     """RAGChecker's results, in one JSON value."""
     file = RecordFile(path)
     rows: list[ScoredRow] = []
-    queries: dict[str, str] = {}
     for row in file.every_record() if file.document is not None else ():
         record, recorded = row.record, row.recorded
         scores = dict(recorded.metrics)
@@ -219,15 +221,14 @@ def _rag_results(name: str, path: Path) -> System:
             scores[CLAIMS_PER_RESPONSE] = float(len(recorded.response_claims))
         error = None if recorded.metrics else "not evaluated yet"
         key = record.id or record.query
-        rows.append(ScoredRow(key, scores, record.metadata, error))
-        queries[key] = record.query
+        rows.append(ScoredRow(key, scores, record.metadata, error, record.query))
     if not rows:
         raise FileError(f"{str(path)!r} holds no results: give a {_WANTED}")
-    return System(name, tuple(rows), queries, undefined_is_zero=True)
+    return System(name, tuple(rows), undefined_is_zero=True)
 
 
 def _lines(file: Iterator[bytes], path: Path) -> Iterator[_Line]:
-    """The lines of a file of results; none where the first is of another form."""
+    """The lines of a file of results; none if the first is of another form."""
     is_first = True
     for number, line in enumerate(file, start=1):
         # Editors on Windows begin a file with a mark that JSON does not allow.

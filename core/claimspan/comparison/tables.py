@@ -2,14 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from claimspan.comparison.comparison import CLAIMS_PER_RESPONSE
+from claimspan.comparison.comparison import (
+    CLAIMS_PER_RESPONSE,
+    Comparison,
+    Difference,
+    SystemResult,
+)
+from claimspan.comparison.gate import Check, GateResult
 from claimspan.statistics import Estimate
+from claimspan.text.percentages import in_percent
 
-__all__ = ["MISSING", "Table", "figure", "interval", "p_value", "signed"]
+__all__ = [
+    "MISSING",
+    "Table",
+    "as_markdown",
+    "as_text",
+    "figure",
+    "gate_as_markdown",
+    "gate_as_text",
+    "gate_line",
+    "interval",
+    "p_value",
+    "signed",
+]
 
 MISSING: Final = "-"
 """Stands in a cell without a value."""
@@ -52,7 +71,8 @@ class Table:
             "---:" if place > 0 and _is_numeric(column[1:]) else "---"
             for place, column in enumerate(columns)
         ]
-        lines = [_markdown_row(row) for row in (self.header, rule, *self.rows)]
+        rows = (self.header, rule, *self.rows)
+        lines = [f"| {' | '.join(map(_escaped, row))} |" for row in rows]
         return "\n".join([f"### {_escaped(self.title)}", ""] * bool(self.title) + lines)
 
 
@@ -88,13 +108,184 @@ def _is_numeric(cells: Sequence[str]) -> bool:
     return all(not cell or cell == MISSING or cell[-1] in _NUMERIC for cell in cells)
 
 
-def _markdown_row(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(map(_escaped, cells))} |"
-
-
 def _escaped(cell: str) -> str:
     # Names of systems and values of metadata are anybody's: they must not make cells or markup.
     text = " ".join(cell.split()).replace("&", "&amp;").replace("<", "&lt;")
     for character in "\\|*_`[]#":
         text = text.replace(character, f"\\{character}")
     return text
+
+
+# --- a comparison: one row a system, and one row a metric and system ----------------------------
+
+
+def as_text(comparison: Comparison) -> str:
+    """Return the comparison for a terminal or a log."""
+    tables = [table.as_text() for table in _tables(comparison)]
+    return "\n\n".join([*tables, "\n".join(_sentences(comparison))])
+
+
+def as_markdown(comparison: Comparison) -> str:
+    """Return the comparison for a page."""
+    tables = [table.as_markdown() for table in _tables(comparison)]
+    sentences = "\n".join(f"- {each}" for each in _sentences(comparison))
+    return "\n\n".join(("## Comparison of systems", *tables, sentences)) + "\n"
+
+
+def _tables(comparison: Comparison) -> Iterator[Table]:
+    parts = [(f"{each.key} = {each.value}: ", each.systems) for each in comparison.slices]
+    for part, systems in [("", comparison.systems), *parts]:
+        yield Table(
+            f"{part}Means",
+            ("system", "records", *comparison.metrics),
+            tuple(
+                (
+                    system.name,
+                    str(system.records),
+                    *(_mean(name, system.metrics[name].estimate) for name in comparison.metrics),
+                )
+                for system in systems
+            ),
+        )
+        yield Table(
+            f"{part}Differences to {comparison.baseline}",
+            (
+                *("metric", "system", "mean [95 %]", "n"),
+                *("difference [95 %]", "pairs", "p", "p adjusted", "finding"),
+            ),
+            tuple(
+                _details(system, name, is_first=system is systems[0])
+                for name in comparison.metrics
+                for system in systems
+            ),
+        )
+
+
+def _mean(name: str, estimate: Estimate | None) -> str:
+    return MISSING if estimate is None else figure(name, estimate.value)
+
+
+def _details(system: SystemResult, name: str, *, is_first: bool) -> tuple[str, ...]:
+    result = system.metrics[name]
+    n = 0 if result.estimate is None else result.estimate.n
+    first = (name if is_first else "", system.name, interval(name, result.estimate), str(n))
+    found = result.difference
+    if found is None:
+        return (*first, "", "", "", "", "")
+    pairs = str(found.difference.n)
+    return (*first, _change(name, found), pairs, *_p_values(found), found.finding)
+
+
+def _change(name: str, found: Difference) -> str:
+    return interval(name, found.difference, is_difference=True)
+
+
+def _p_values(found: Difference) -> tuple[str, str]:
+    return p_value(found.p_value), p_value(found.adjusted_p_value)
+
+
+def _sentences(comparison: Comparison) -> Iterator[str]:
+    for system in comparison.systems:
+        if system.name == comparison.baseline:
+            continue
+        names: dict[str, list[str]] = {}
+        for name, result in system.metrics.items():
+            if result.difference is not None:
+                names.setdefault(result.difference.finding, []).append(name)
+        rest = len(names.pop("no difference shown", []))
+        found = [f"{finding} in {', '.join(each)}" for finding, each in names.items()]
+        yield f"{system.name} against {comparison.baseline}: " + "; ".join(
+            [*found, f"no difference shown in {rest} of {len(system.metrics)} metrics"]
+        )
+    slices = f", those of slices for {comparison.slice_tests}" if comparison.slices else ""
+    yield (
+        "Intervals are bootstrap intervals, p is that of a paired permutation test, and "
+        f"p adjusted is Holm's for {comparison.tests} tests{slices}."
+    )
+    yield from comparison.notes
+
+
+# --- the outcome of a gate: a table of what fell and by how much, and one line for a log --------
+
+
+def gate_as_text(result: GateResult) -> str:
+    """Return the outcome for a terminal, a log, or the message of a failed test."""
+    notes = "\n".join(_notes(result))
+    return "\n\n".join(
+        each for each in (_table(result).as_text(), notes, gate_line(result)) if each
+    )
+
+
+def gate_as_markdown(result: GateResult) -> str:
+    """Return the outcome for a page, such as the summary of a step in GitHub Actions."""
+    notes = [f"- {note}" for note in _notes(result)]
+    title = f"## {gate_line(result)}"
+    return "\n\n".join([title, _table(result).as_markdown(), "\n".join(notes)]).rstrip() + "\n"
+
+
+def gate_line(result: GateResult) -> str:
+    """Return the outcome in one line, with what failed."""
+    if result.passed:
+        return f"claimspan gate: passed, {len(result.checks)} checks over {result.records} records"
+    failed = "; ".join(_in_short(check) for check in result.failures)
+    n = f"{len(result.failures)} of {len(result.checks)} checks"
+    return f"claimspan gate: FAILED, {n} over {result.records} records: {failed}"
+
+
+def _table(result: GateResult) -> Table:
+    # What failed comes first: a log is often cut.
+    checks = sorted(result.checks, key=lambda check: check.passed)
+    return Table(
+        "",
+        ("", "check", "mean [95 %]", "n", "limit", "by", "p", "p adjusted", "found"),
+        tuple(_row(check) for check in checks),
+    )
+
+
+def _row(check: Check) -> tuple[str, ...]:
+    outcome, metric = "ok" if check.passed else "FAILED", check.metric
+    if metric is None:
+        share = check.limit or 0.0
+        limit = f"{share:.0f}" if check.rule == "records" else in_percent(share, in_table=True)
+        return (outcome, check.rule, "", "", limit, "", "", "", check.said)
+    name, found = f"{check.rule} {metric}", check.difference
+    if found is not None:
+        # Both means are those of the pairs, so that they differ by the difference.
+        after, before = figure(metric, found.after), figure(metric, found.before)
+        by = _change(metric, found), *_p_values(found)
+        return (outcome, name, after, str(found.difference.n), before, *by, check.said)
+    limit = MISSING if check.limit is None else figure(metric, check.limit)
+    n = "" if check.estimate is None else str(check.estimate.n)
+    mean = interval(metric, check.estimate)
+    return (outcome, name, mean, n, limit, _beyond(check), "", "", check.said)
+
+
+def _beyond(check: Check) -> str:
+    """How far a mean is on the wrong side of its threshold."""
+    if not check.fell_by:
+        return ""
+    return signed(check.metric or "", -check.fell_by if check.rule == "min" else check.fell_by)
+
+
+def _in_short(check: Check) -> str:
+    if check.metric is None:
+        return check.said
+    found, by = check.difference, _beyond(check)
+    if found is not None:
+        p = p_value(found.adjusted_p_value)
+        by = f"{signed(check.metric, found.difference.value)}, p {p if p[0] == '<' else f'= {p}'}"
+    return f"{check.rule} {check.metric}: {check.said}{f' ({by})' if by else ''}"
+
+
+def _notes(result: GateResult) -> Iterator[str]:
+    yield from result.notes
+    if result.baseline is not None:
+        others = sum(
+            check.difference is not None and check.metric != result.primary
+            for check in result.checks
+        )
+        alone = "" if result.primary is None else f", that of {result.primary} for none"
+        yield (
+            "Against the baseline a metric fails if it got worse by more than the tolerance and a "
+            f"paired permutation test shows it; p is adjusted for {others} tests (Holm){alone}."
+        )

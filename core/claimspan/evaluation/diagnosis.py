@@ -1,9 +1,9 @@
 """Says in words where an answer falls short, and whether retriever or generator is why.
 
-An answer falls short where it lacks a fact of the ground truth, where the chunks contradict it,
-where nothing supports it, or where it repeats what the ground truth contradicts. Each sentence
-counts decided verdicts alone: what is undecided blames nobody. Where only close calls blame a part,
-or verdicts contradict each other, the diagnosis says so.
+An answer falls short if it lacks a fact of the ground truth, if the chunks contradict it, if
+nothing supports it, or if it repeats what the ground truth contradicts. Each sentence counts
+decided verdicts alone: what is undecided blames no part. If only close calls blame a part, or
+verdicts contradict each other, the diagnosis says so.
 """
 
 from __future__ import annotations
@@ -11,15 +11,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final
 
-from claimspan.metrics.truths import Truth, Truths, any_of, both, is_label
-from claimspan.verdicts import Claim, Label, VerdictMatrices
+from claimspan.metrics.truths import Truth, Truths, in_any, is_label
+from claimspan.verdicts import Label
+
+if TYPE_CHECKING:
+    from claimspan.evaluation.result import Evaluation
 
 __all__ = [
     "CLOSE_CALL",
     "Diagnosis",
-    "Evaluated",
     "Fact",
     "Findings",
     "Part",
@@ -27,30 +29,6 @@ __all__ = [
     "diagnose",
     "findings_of",
 ]
-
-
-class Evaluated(Protocol):
-    """What a diagnosis and reasons read of an ``Evaluation``."""
-
-    @property
-    def response_claims(self) -> Sequence[Claim]:
-        """The claims of the response."""
-        ...
-
-    @property
-    def ground_truth_claims(self) -> Sequence[Claim]:
-        """The claims of the ground truth."""
-        ...
-
-    @property
-    def matrices(self) -> VerdictMatrices:
-        """The verdicts on them."""
-        ...
-
-    @property
-    def abstained(self) -> bool:
-        """Whether the response declines to answer."""
-        ...
 
 
 class Part(StrEnum):
@@ -99,7 +77,7 @@ class Statement:
     """What the verdicts say of one claim of the response."""
 
     label: Label | None
-    """Its label by all chunks together; None where undecided."""
+    """Its label by all chunks together; None if undecided."""
 
     correct: Truth = None
     """Whether the ground truth entails it; None without one as well."""
@@ -108,10 +86,10 @@ class Statement:
     """Whether the ground truth contradicts it."""
 
     contradicted_by: Sequence[int] = ()
-    """Numbers of the chunks that contradict it, from 1; empty where it is not known which."""
+    """Numbers of the chunks that contradict it, from 1; empty if it is not known which."""
 
     in_relevant: Truth = None
-    """Whether a chunk that also holds a fact entails it; None where that is not known."""
+    """Whether a chunk that also holds a fact entails it; None if that is not known."""
 
     is_close: bool = False
     """Whether its label is a close call."""
@@ -135,18 +113,18 @@ class Findings:
 class Diagnosis:
     """Where an answer falls short, and why."""
 
-    part: Part
+    part: Part = Part.UNKNOWN
     """The part that is responsible."""
 
     findings: tuple[str, ...] = ()
-    """What was counted, the reason of the part first."""
+    """What the verdicts show, a sentence each, the reason of the part first."""
 
     doubts: tuple[str, ...] = ()
-    """Why the part may be another one; empty if firm verdicts blame it."""
+    """Why the part may be another one, a sentence each; empty if firm verdicts blame it."""
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What was counted, and what casts doubt on it."""
+        """What the verdicts show, and what casts doubt on it."""
         return self.findings + self.doubts
 
     @property
@@ -158,11 +136,8 @@ class Diagnosis:
 def diagnose(findings: Findings) -> Diagnosis:
     """Tell the responsible part, and what shows it.
 
-    Args:
-        findings: What the verdicts of a record say.
-
     Returns:
-        The diagnosis. A part is named only where decided verdicts show its shortcoming.
+        The diagnosis. A part is named only if decided verdicts show its shortcoming.
     """
     found = list(_shortcomings(findings))
     told = [sentence for _, sentence in found]
@@ -173,13 +148,8 @@ def diagnose(findings: Findings) -> Diagnosis:
     return Diagnosis(part, (*told, *_nothing_found(findings, part)))
 
 
-def findings_of(evaluation: Evaluated, truths: Truths) -> Findings:
-    """Return what the verdicts of an evaluation say of its claims.
-
-    Args:
-        evaluation: The evaluation.
-        truths: The truth values of its verdicts.
-    """
+def findings_of(evaluation: Evaluation, truths: Truths) -> Findings:
+    """Return what the verdicts of an evaluation say of its claims."""
     verdicts = evaluation.matrices
     chunks, by_truth = verdicts.response_vs_chunks, verdicts.response_vs_ground_truth
     answer, held = verdicts.ground_truth_vs_response, verdicts.ground_truth_vs_chunks
@@ -197,7 +167,9 @@ def findings_of(evaluation: Evaluated, truths: Truths) -> Findings:
                 correct=is_label(by, Label.ENTAILED),
                 is_denied=by is Label.CONTRADICTED,
                 contradicted_by=[n for n, cell in enumerate(row, 1) if cell is Label.CONTRADICTED],
-                in_relevant=_in_relevant(row, relevant),
+                in_relevant=in_any([is_label(cell, Label.ENTAILED) for cell in row], relevant)
+                if relevant
+                else None,
                 is_close=_is_close(confidence),
             )
             for label, confidence, by, row in zip(
@@ -235,18 +207,8 @@ def _is_close(confidence: float | None) -> bool:
     return confidence is not None and confidence < CLOSE_CALL
 
 
-def _in_relevant(row: Sequence[Label | None], relevant: Sequence[Truth]) -> Truth:
-    """Whether a chunk that holds a fact entails the claim; None if that is not known."""
-    if not relevant:
-        return None
-    return any_of(
-        both(is_label(label, Label.ENTAILED), is_relevant)
-        for label, is_relevant in zip(row, relevant, strict=True)
-    )
-
-
 _Shortcoming = tuple[Part, str]
-"""The part to blame, NONE for a sentence that blames nobody, and the sentence."""
+"""The part to blame, NONE for a sentence that blames no part, and the sentence."""
 
 
 def _blamed(found: Iterable[_Shortcoming]) -> Part | None:
@@ -322,9 +284,14 @@ def _left_out(findings: Findings) -> Iterator[_Shortcoming]:
     unused = sum(fact.answered is False for fact in retrieved)
     used = sum(fact.answered is True for fact in retrieved)
     if findings.abstained and facts:
-        yield from _declined(len(retrieved), facts)
+        if retrieved:
+            held = f"{_of(len(retrieved), len(facts), 'fact')} of the ground truth"
+            yield Part.GENERATOR, f"The answer declines although the chunks hold {held}."
+        elif all(fact.retrieved is False for fact in facts):
+            # To decline is then right; that the facts are missing is told of the retriever.
+            yield Part.NONE, "The answer declines, and the chunks hold no fact of the ground truth."
     elif unused and len(facts) == used + unused > 1:
-        # Only where all are decided: an undecided fact may be used, so "1 of 5" would be a guess.
+        # Only if all are decided: an undecided fact may be used, so "1 of 5" would be a guess.
         yield (
             Part.GENERATOR,
             f"All facts were retrieved; the generator used {used} of {len(facts)}.",
@@ -336,22 +303,13 @@ def _left_out(findings: Findings) -> Iterator[_Shortcoming]:
         )
 
 
-def _declined(retrieved: int, facts: Sequence[Fact]) -> Iterator[_Shortcoming]:
-    if retrieved:
-        held = f"{_of(retrieved, len(facts), 'fact')} of the ground truth"
-        yield Part.GENERATOR, f"The answer declines although the chunks hold {held}."
-    elif all(fact.retrieved is False for fact in facts):
-        # To decline is then right; that the facts are missing is told of the retriever.
-        yield Part.NONE, "The answer declines, and the chunks hold no fact of the ground truth."
-
-
 def _contradicted(statements: Sequence[Statement]) -> Iterator[_Shortcoming]:
     found = [each for each in statements if each.label is Label.CONTRADICTED]
     if found:
         chunks = sorted({number for each in found for number in each.contradicted_by})
         if not all(each.contradicted_by for each in found):
             chunks = []  # a list that names the chunks of some claims alone would be false of all
-        told = f"{_count(len(found), 'claim')} {_are(len(found))} contradicted"
+        told = f"{_count(len(found), 'claim')} {'is' if len(found) == 1 else 'are'} contradicted"
         # The part is blamed all the same: an answer that its own chunks deny is not grounded.
         yield Part.GENERATOR, f"{told} by {_chunks(chunks, len(found))}{_right(found)}."
 
@@ -367,7 +325,7 @@ def _unsupported(statements: Sequence[Statement]) -> Iterator[_Shortcoming]:
 
 
 def _right(found: Sequence[Statement]) -> str:
-    """How many of some claims the ground truth says as well; empty where it says none."""
+    """How many of some claims the ground truth says as well; empty if it says none."""
     right = sum(each.correct is True for each in found)
     if right == len(found):
         return ", but the ground truth says the same"
@@ -389,7 +347,7 @@ def _noise(statements: Sequence[Statement]) -> Iterator[_Shortcoming]:
             verb = "comes" if n == 1 else "come"
             yield Part.GENERATOR, f"Noise: {claims} {verb} from {source}."
     # RAGChecker counts these as noise as well. A ground truth is often short, and what it does not
-    # mention blames nobody.
+    # mention blames no part.
     n = len(beyond) - len(denied)
     if n:
         stand = "stands" if n == 1 else "stand"
@@ -402,24 +360,24 @@ def _noise(statements: Sequence[Statement]) -> Iterator[_Shortcoming]:
 
 def _all_decided(findings: Findings) -> bool:
     """Whether nothing undecided, cut off or declined could hide a shortcoming."""
-    if not (findings.statements or findings.facts):
+    if findings.abstained or not (findings.statements or findings.facts):
         return False
-    if findings.abstained or any(each.label is None for each in findings.statements):
-        return False
-    if findings.facts and any(_may_be_noise(each) for each in findings.statements):
-        return False
-    return all(None not in (fact.retrieved, fact.answered) for fact in findings.facts)
+    return not _some_undecided(findings, may_be_noise=bool(findings.facts))
 
 
-def _may_be_noise(statement: Statement) -> bool:
-    """Whether a supported claim is undecided against the ground truth: it may be wrong."""
-    return statement.label is Label.ENTAILED and statement.correct is None
+def _some_undecided(findings: Findings, *, may_be_noise: bool = True) -> bool:
+    """Whether a verdict is undecided.
 
-
-def _some_undecided(findings: Findings) -> bool:
-    if any(each.label is None or _may_be_noise(each) for each in findings.statements):
-        return True
-    return any(None in (fact.retrieved, fact.answered) for fact in findings.facts)
+    Args:
+        findings: What the verdicts say.
+        may_be_noise: Whether a supported claim counts that is undecided against the ground truth:
+            it may be wrong.
+    """
+    return any(None in (fact.retrieved, fact.answered) for fact in findings.facts) or any(
+        each.label is None
+        or (may_be_noise and each.label is Label.ENTAILED and each.correct is None)
+        for each in findings.statements
+    )
 
 
 def _nothing_found(findings: Findings, part: Part) -> Iterator[str]:
@@ -434,7 +392,7 @@ def _nothing_found(findings: Findings, part: Part) -> Iterator[str]:
             "truth nothing shows whether one is missing."
         )
     elif part is Part.NONE:
-        return  # what was found blames nobody, and says all that there is to say
+        return  # what was found blames no part, and says all that there is to say
     elif findings.abstained and not findings.facts:
         yield "The answer declines; without facts of a ground truth nothing shows if it had to."
     elif _some_undecided(findings):
@@ -451,7 +409,7 @@ def _count(n: int, thing: str) -> str:
 
 
 def _of(n: int, total: int, thing: str) -> str:
-    """``2 of 5 facts``; ``the only fact`` where there is one."""
+    """``2 of 5 facts``; ``the only fact`` if there is one."""
     return f"the only {thing}" if total == 1 else f"{n} of {total} {thing}s"
 
 
@@ -459,12 +417,8 @@ def _all(n: int, thing: str) -> str:
     return f"the only {thing}" if n == 1 else f"all {n} {thing}s"
 
 
-def _are(n: int) -> str:
-    return "is" if n == 1 else "are"
-
-
 def _chunks(numbers: Iterable[int], claims: int) -> str:
-    """``chunk 2``, ``chunks 1 and 2``; ``a chunk`` where it is not known which."""
+    """``chunk 2``, ``chunks 1 and 2``; ``a chunk`` if it is not known which."""
     shown = [str(number) for number in numbers]
     if not shown:
         return "a chunk" if claims == 1 else "chunks"

@@ -6,25 +6,29 @@ style of each element, since a notebook may drop a style sheet; texts have the n
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from html import escape
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from claimspan.evaluation.judgement import (
     GOOD,
     LOW,
     Assessment,
     Judgement,
-    Scored,
     judgement_of,
 )
-from claimspan.evaluation.told import ToldClaim, told_claims
 from claimspan.metrics.catalogue import CATALOGUE, DEFAULT_METRICS, in_order
 from claimspan.records import RagRecord
+from claimspan.text.closest import SearchedSentences
 from claimspan.text.visible import one_line, visible
-from claimspan.verdicts import Label
+from claimspan.verdicts import Claim, Label
 
-__all__ = ["line_of", "page_of", "table_of"]
+if TYPE_CHECKING:
+    from claimspan.evaluation.result import Evaluation
+
+__all__ = ["ToldClaim", "evidence_of", "line_of", "page_of", "table_of", "told_claims"]
 
 MAX_ROWS: Final = 20
 """Records that a table shows; ``to_pandas()`` has all of them."""
@@ -49,7 +53,7 @@ _OF_CLAIM: Final = {
 }
 
 
-def line_of(evaluation: Scored) -> str:
+def line_of(evaluation: Evaluation) -> str:
     """Return an evaluation in one line: its label and its scores, or why it has none."""
     if evaluation.error is not None:
         return f"<Evaluation failed: {one_line(evaluation.error, MAX_TEXT)}>"
@@ -58,7 +62,7 @@ def line_of(evaluation: Scored) -> str:
     return f"<Evaluation {judged.label}: {one_line(told, MAX_TEXT)}>"
 
 
-def page_of(evaluation: Scored) -> str:
+def page_of(evaluation: Evaluation) -> str:
     """Return the HTML of one evaluation: label, reason, part to blame, scores, claims."""
     judged = judgement_of(evaluation)
     claims = told_claims(evaluation)
@@ -75,7 +79,7 @@ def page_of(evaluation: Scored) -> str:
     )
 
 
-def table_of(records: Sequence[RagRecord], evaluations: Sequence[Scored]) -> str:
+def table_of(records: Sequence[RagRecord], evaluations: Sequence[Evaluation]) -> str:
     """Return the HTML of many evaluations: a table with a row for each of the first 20."""
     shown = evaluations[:MAX_ROWS]
     names = [
@@ -103,7 +107,7 @@ def table_of(records: Sequence[RagRecord], evaluations: Sequence[Scored]) -> str
     )
 
 
-def _row(index: int, record: RagRecord, evaluation: Scored, names: Sequence[str]) -> str:
+def _row(index: int, record: RagRecord, evaluation: Evaluation, names: Sequence[str]) -> str:
     judged = judgement_of(evaluation, chunk_ids=[chunk.id for chunk in record.chunks])
     scores = {each.name: each for each in judged.scores}
     query, response = _text(record.query, MAX_CELL), _text(record.response, MAX_CELL)
@@ -120,7 +124,7 @@ def _cells(tag: str, cells: Sequence[str]) -> str:
     return f"<tr>{inner}</tr>"
 
 
-def _because(evaluation: Scored, judged: Judgement) -> str:
+def _because(evaluation: Evaluation, judged: Judgement) -> str:
     parts = [_text(evaluation.error or judged.summary, MAX_TEXT)]
     if judged.label == LOW and judged.part.is_bad:
         told = _text(" ".join(judged.sentences), MAX_TEXT)
@@ -164,3 +168,104 @@ def _line(colour: str) -> str:
 
 def _text(text: str, limit: int) -> str:
     return escape(visible(one_line(text, limit)))
+
+
+MAX_NAMED: Final = 3
+"""Chunks that one verdict names."""
+
+MAX_SEARCHED: Final = 20_000
+"""Characters of a chunk that are searched for evidence, in some 0.05 s: a trace waits for it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToldClaim:
+    """A claim of an answer, as a person reads it."""
+
+    claim: Claim
+    """The claim."""
+
+    label: Label | None
+    """Its label by the chunks, or by the ground truth if it was not judged by chunks; None if
+    undecided."""
+
+    verdict: str
+    """``in chunk 2``, ``in no chunk``, ``contradicted by chunk 1``, with what the ground truth says
+    against it; chunks are numbered from 1."""
+
+    decided_by: int | None = None
+    """Place of the first chunk that the verdict names, from 0; None if it names none."""
+
+
+def told_claims(evaluation: Evaluation) -> list[ToldClaim]:
+    """Return the claims of the answer with their verdicts, in the order of the answer."""
+    verdicts = evaluation.matrices
+    by_chunks, by_truth = verdicts.response_vs_chunks, verdicts.response_vs_ground_truth
+    labels, truths = (None if each is None else each.merged for each in (by_chunks, by_truth))
+    told: list[ToldClaim] = []
+    for index, claim in enumerate(evaluation.response_claims):
+        truth = truths[index] if truths else None
+        if by_chunks is None or labels is None:
+            told.append(ToldClaim(claim=claim, label=truth, verdict=_BY_TRUTH[truth]))
+            continue
+        places: dict[Label | None, list[int]] = defaultdict(list)
+        for place, cell in enumerate(by_chunks.labels[index]):
+            places[cell].append(place)
+        label = labels[index]
+        parts = [
+            f"{word} {_chunks(places[each])}"
+            for each, word in ((Label.ENTAILED, "in"), (Label.CONTRADICTED, "contradicted by"))
+            if places[each]
+        ] or ["undecided" if label is None else "in no chunk"]
+        if truth is Label.CONTRADICTED:
+            parts.append(_BY_TRUTH[truth])
+        decisive = places[label] if label in (Label.ENTAILED, Label.CONTRADICTED) else []
+        told.append(
+            ToldClaim(
+                claim=claim,
+                label=label,
+                verdict=", ".join(parts),
+                decided_by=next(iter(decisive), None),
+            )
+        )
+    return told
+
+
+_BY_TRUTH: Final[Mapping[Label | None, str]] = {
+    Label.ENTAILED: "in the ground truth",
+    Label.NEUTRAL: "not in the ground truth",
+    Label.CONTRADICTED: "contradicted by the ground truth",
+    None: "undecided",
+}
+
+
+def evidence_of(told: Sequence[ToldClaim], texts: Sequence[str], limit: int) -> list[str]:
+    """Return for each claim the sentence of the deciding chunk that is closest to it.
+
+    Args:
+        told: The claims.
+        texts: The texts of the chunks, in their order; the first 20,000 characters are searched.
+        limit: Characters of each sentence.
+
+    Returns:
+        One line each; empty if no chunk decided, or no sentence of it is close to the claim.
+    """
+    # Split once, however many claims a chunk decides, and kept for this record alone.
+    sentences: dict[int, SearchedSentences] = {}
+    found: list[str] = []
+    for each in told:
+        place, sentence = each.decided_by, ""
+        if place is not None and place < len(texts):
+            text = texts[place][:MAX_SEARCHED]
+            if place not in sentences:
+                sentences[place] = SearchedSentences(text)
+            denied = each.label is Label.CONTRADICTED
+            if span := sentences[place].closest(each.claim.text, denied=denied):
+                sentence = one_line(text[slice(*span)], limit)
+        found.append(sentence)
+    return found
+
+
+def _chunks(places: Sequence[int]) -> str:
+    named = ", ".join(str(place + 1) for place in places[:MAX_NAMED])
+    more = len(places) - MAX_NAMED
+    return f"chunk{'s' if len(places) > 1 else ''} {named}{f' and {more} more' if more > 0 else ''}"

@@ -75,10 +75,10 @@ class Estimate(BaseModel):
     """Completion tokens that reasoning can take in any call; 0 for a model that does not reason."""
 
     cost_usd: float | None
-    """Price of the replies alone in US dollars; None where the price of the model is not known."""
+    """Price of the replies alone in US dollars; None if the price of the model is not known."""
 
     cost_usd_with_reasoning: float | None
-    """Price with reasoning in US dollars; None where the price of the model is not known."""
+    """Price with reasoning in US dollars; None if the price of the model is not known."""
 
 
 async def aestimate(

@@ -9,32 +9,36 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import time
-from collections.abc import AsyncGenerator, Callable, Collection, Coroutine, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    Callable,
+    Coroutine,
+    Iterable,
+    Mapping,
+    Sequence,
+)
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import Final, NamedTuple, TypeGuard, TypeVar
+from pathlib import Path
+from typing import Final, Protocol, TypeGuard, TypeVar, cast
 
 from claimspan.concurrency import Clock, gather_or_cancel, record_clock
 from claimspan.cost.budget import Budget, current_budget, with_budget
 from claimspan.cost.usage import Meter, Usage, metered
 from claimspan.errors import ConfigError, JudgeError
-from claimspan.evaluation.arguments import (
-    Given,
-    GivenColumns,
-    GivenRecords,
-    check_options,
-    records_of,
-)
-from claimspan.evaluation.coherence import coherent
-from claimspan.evaluation.evaluations import Evaluations
-from claimspan.evaluation.matrices import ground_truth_of, guarded, judge_matrices
-from claimspan.evaluation.result import Evaluation
-from claimspan.evaluation.selection import MetricsLike, Selection, Thresholds, matrices_for
+from claimspan.evaluation.matrices import coherent, ground_truth_of, guarded, judge_matrices
+from claimspan.evaluation.result import Evaluation, Evaluations
+from claimspan.evaluation.selection import MetricsLike, Selection, Thresholds
+from claimspan.files.names import Columns, accepted_names
+from claimspan.files.raw_rows import RawRow
+from claimspan.files.record_files import Account
+from claimspan.files.record_rows import InputRow, record_row
 from claimspan.judges.choice import JudgeLike, judge_of
 from claimspan.judges.criteria import Criterion
 from claimspan.judges.protocol import ClaimLimitedJudge, CriteriaJudge, Grade, Judge
-from claimspan.metrics.compute import Undefined, measure
+from claimspan.metrics.catalogue import CATALOGUE
+from claimspan.metrics.compute import Undefined, check_undefined, measure
 from claimspan.progress import progress_bar
 from claimspan.records import RagRecord
 from claimspan.text.abstention import abstains
@@ -47,14 +51,37 @@ from claimspan.verdicts import Claim, VerdictMatrices
 
 __all__ = [
     "MADE_TO_AGREE",
+    "Given",
+    "GivenColumns",
+    "GivenRecords",
     "aevaluate",
     "aevaluate_many",
     "evaluate",
     "evaluate_many",
     "judge_for",
+    "records_of",
     "run_to_end",
     "with_functions",
 ]
+
+
+class Table(Protocol):
+    """A DataFrame of pandas, a Dataset of Hugging Face, or a Table of pyarrow."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Its rows and its columns."""
+        ...
+
+
+Given = RagRecord | Mapping[str, object]
+"""A record, or a mapping with the fields of one by any of the names in use."""
+
+GivenRecords = Sequence[RagRecord] | Iterable[Given] | Table
+"""Records, or a table of them."""
+
+GivenColumns = Mapping[str, str | None]
+"""Field of a record to the column that holds it; an empty name for none."""
 
 MAX_CLAIMS: Final = 50
 """Claims judged per text: an answer of 10,000 claims must not cost 10,000 checks."""
@@ -76,14 +103,6 @@ CONCURRENCY: Final = 8
 """Records under evaluation at once."""
 
 _T = TypeVar("_T")
-
-
-class _Claims(NamedTuple):
-    """The claims of a record that are judged, and how many more there were."""
-
-    response: list[Claim]
-    ground_truth: list[Claim]
-    dropped: int
 
 
 async def aevaluate(
@@ -132,7 +151,7 @@ async def aevaluate(
         ConfigError: An argument cannot work, the record or the judge is none, or the context
             would be lost.
     """
-    check_options(undefined, max_claims)
+    _check_options(undefined, max_claims)
     selection = Selection.of(metrics, thresholds)
     (record,) = records_of([record], columns)
     if not deadline_seconds > 0:
@@ -148,7 +167,7 @@ async def aevaluate(
             judged = _judged(judge, record, names, max_claims)
             if selection.criteria:
                 judged = _graded_as_well(judge, whole, selection.criteria, judged, grades)
-            claims, matrices = await judged
+            claims, facts, n_dropped, matrices = await judged
     n_changed = 0
     # Labels that others have recorded are theirs.
     if not getattr(judge, "is_recorded", False):
@@ -167,11 +186,11 @@ async def aevaluate(
             thresholds=selection.limits_of((*names, *grades)),
             lower_is_better=tuple(c.name for c in selection.criteria if c.lower_is_better),
             explanations={name: g.reason for name, g in grades.items() if g.score is not None},
-            response_claims=tuple(claims.response),
-            ground_truth_claims=tuple(claims.ground_truth),
+            response_claims=tuple(claims),
+            ground_truth_claims=tuple(facts),
             matrices=matrices,
             abstained=abstains(record.response),
-            claims_dropped=claims.dropped,
+            claims_dropped=n_dropped,
             undecided=dict(meter.undecided),
             notes=dict(meter.notes) | ({MADE_TO_AGREE: n_changed} if n_changed else {}),
             injection_suspected=_suspected_texts(whole),
@@ -232,7 +251,7 @@ def evaluate(
     budget: Budget | None = None,
     columns: GivenColumns | None = None,
 ) -> Evaluation:
-    """Evaluate one record from synchronous code; also where an event loop is already running.
+    """Evaluate one record from synchronous code; also if an event loop is already running.
 
     Arguments, result and errors are those of ``aevaluate``.
     """
@@ -282,7 +301,7 @@ async def aevaluate_many(
         columns: As in ``aevaluate``.
 
     Returns:
-        One evaluation per record, in order. Where the judge failed it has no metrics, and its
+        One evaluation per record, in order. If the judge failed, it has no metrics, and its
         ``error`` says why. ``table()`` and ``to_pandas()`` have all of them as a table.
 
     Raises:
@@ -293,7 +312,7 @@ async def aevaluate_many(
     """
     if concurrency < 1:
         raise ConfigError(f"concurrency is {concurrency!r}: give 1 or more")
-    check_options(undefined, max_claims)
+    _check_options(undefined, max_claims)
     selection = Selection.of(metrics, thresholds)
     known = records_of(records, columns)
     judge = judge_for(selection, judge)
@@ -326,7 +345,7 @@ def evaluate_many(
     budget: Budget | None = None,
     columns: GivenColumns | None = None,
 ) -> Evaluations:
-    """Evaluate many records from synchronous code; also where an event loop is already running.
+    """Evaluate many records from synchronous code; also if an event loop is already running.
 
     Arguments, result and errors are those of ``aevaluate_many``.
     """
@@ -354,7 +373,7 @@ async def _evaluation_or_error(
     undefined: Undefined,
     max_claims: int,
 ) -> Evaluation:
-    """Evaluate a record; where the judge fails, say why and what it has cost all the same."""
+    """Evaluate a record; if the judge fails, say why and what it has cost all the same."""
     started = time.perf_counter()
     with metered() as meter:
         try:
@@ -440,16 +459,27 @@ def _version(judge: Judge) -> str:
 
 async def _judged(
     judge: Judge, record: RagRecord, names: Sequence[str], max_claims: int
-) -> tuple[_Claims, VerdictMatrices]:
-    """The claims that some metrics are made of, and the verdicts on them."""
-    wanted = matrices_for(names)
-    if ground_truth_of(record) is None:  # nothing is paid for what cannot be measured
+) -> tuple[list[Claim], list[Claim], int, VerdictMatrices]:
+    """The claims that some metrics are made of, how many more there were, and the verdicts."""
+    wanted = frozenset[str]().union(*(CATALOGUE[name].needs for name in names))
+    ground_truth = ground_truth_of(record)
+    if ground_truth is None:  # nothing is paid for what cannot be measured
         wanted = frozenset(each for each in wanted if "ground_truth" not in each)
-    claims = await _extract(judge, record, max_claims, wanted)
-    matrices = await judge_matrices(
-        judge, record, claims.response, claims.ground_truth, wanted=wanted
+    texts = [
+        text if any(each.startswith(of) for each in wanted) else ""
+        for of, text in (("response", record.response), ("ground_truth", ground_truth or ""))
+    ]
+    # Cut before, not only after: a text of 10,000 sentences takes 250 calls to extract.
+    cut = [_cut(text, SENTENCES_PER_CLAIM * max_claims) for text in texts]
+    # Both texts at once: each extraction may be a call over the network.
+    found = await gather_or_cancel(
+        [_claims_of(judge, text, record.query, max_claims) for text, _ in cut]
     )
-    return claims, matrices
+    claims, facts = (each[:max_claims] for each in found)
+    # A sentence that was cut counts as one claim.
+    n_dropped = sum(map(len, found)) - len(claims) - len(facts) + sum(n for _, n in cut)
+    matrices = await judge_matrices(judge, record, claims, facts, wanted=wanted)
+    return claims, facts, n_dropped, matrices
 
 
 async def _graded_as_well(
@@ -482,27 +512,6 @@ async def _graded_as_well(
     return result
 
 
-async def _extract(
-    judge: Judge, record: RagRecord, max_claims: int, wanted: Collection[str]
-) -> _Claims:
-    # Both texts at once: each extraction may be a call over the network.
-    texts = (
-        record.response if any(name.startswith("response") for name in wanted) else "",
-        ground_truth_of(record) or ""
-        if any(name.startswith("ground_truth") for name in wanted)
-        else "",
-    )
-    # Cut before, not only after: a text of 10,000 sentences takes 250 calls to extract.
-    cut = [_cut(text, SENTENCES_PER_CLAIM * max_claims) for text in texts]
-    found = await gather_or_cancel(
-        [_claims_of(judge, text, record.query, max_claims) for text, _ in cut]
-    )
-    response, ground_truth = (claims[:max_claims] for claims in found)
-    dropped = sum(map(len, found)) - len(response) - len(ground_truth)
-    # A sentence that was cut counts as one claim.
-    return _Claims(response, ground_truth, dropped + sum(n_sentences for _, n_sentences in cut))
-
-
 def _cut(text: str, max_sentences: int) -> tuple[str, int]:
     """The first sentences of a text, and how many more there were."""
     if most_sentences(text) <= max_sentences:
@@ -523,7 +532,7 @@ async def _claims_of(judge: Judge, text: str, question: str, max_claims: int) ->
     call = partial(judge.extract_claims, text, question=question)
     # What a protocol asks of a judge takes 50 us to look at; most have no such method.
     if hasattr(judge, "extract_at_most") and isinstance(judge, ClaimLimitedJudge):
-        # One more than is kept, so that it shows, and is counted, where there are more.
+        # One more than is kept, so that it shows, and is counted, if there are more.
         call = partial(judge.extract_at_most, text, max_claims + 1, question=question)
     claims = await guarded(judge, call)
     if not _are_claims(claims):
@@ -538,30 +547,103 @@ def _are_claims(value: object) -> TypeGuard[Sequence[Claim]]:
     return isinstance(value, list | tuple) and all(isinstance(item, Claim) for item in value)  # pyright: ignore[reportUnknownVariableType] - the items are what is checked
 
 
-def _is_in_loop() -> bool:
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return False
-    return True
+# --- what a caller gives, checked before a judge is asked ---------------------------------------
+
+
+def _check_options(undefined: Undefined, max_claims: int) -> None:
+    """Refuse options of ``aevaluate`` that cannot work.
+
+    Raises:
+        ConfigError: One of them cannot.
+    """
+    check_undefined(undefined)
+    if max_claims < 1:
+        raise ConfigError(f"max_claims is {max_claims!r}: give 1 or more")
+
+
+class _Frame(Protocol):
+    def to_dict(self, orient: str) -> list[object]: ...
+
+    def to_pylist(self) -> list[object]: ...
+
+
+def records_of(given: GivenRecords, columns: GivenColumns | None = None) -> list[RagRecord]:
+    """Return records of whatever a caller has them in.
+
+    Args:
+        given: The records, mappings, or a table.
+        columns: As in ``aevaluate``.
+
+    Raises:
+        ConfigError: One of them is no record, or the context of all of them would be lost; the
+            message has no text of them.
+    """
+    values = _rows(given)
+    if columns is None and all(isinstance(each, RagRecord) for each in values):
+        return cast("list[RagRecord]", values)
+    by, account = Columns(columns), Account()
+    records: list[RagRecord] = []
+    for place, value in enumerate(values, start=1):
+        if isinstance(value, RagRecord):
+            records.append(value)
+            continue
+        if not isinstance(value, Mapping):
+            raise ConfigError(
+                f"a record is of type {type(value).__name__}: "
+                "give RagRecord(query=..., chunks=..., response=...), or a dict with these fields"
+            )
+        row = record_row(RawRow(place, 0, cast("object", value), ""), place - 1, by)
+        account.add(row)
+        if isinstance(row, InputRow):
+            records.append(row.record)
+    if account.skips:
+        reason, skips = next(iter(account.skips.items()))
+        raise ConfigError(
+            f"record {skips.places[0]} of {len(values)}: {reason} ({account.skipped} of "
+            f"{account.rows} are no records): give query and response by these or other names that "
+            f"are read: {accepted_names()}; columns={{'question': 'COLUMN'}} reads any"
+        )
+    account.check_columns(by)
+    return records
+
+
+def _rows(given: object) -> list[object]:
+    kind = type(given).__name__
+    if isinstance(given, RagRecord | Mapping | str | bytes | Path):
+        raise ConfigError(
+            f"records are of type {kind}: give a list of records or dicts, a "
+            "table of pandas, pyarrow or Hugging Face, or to evaluate() one record; "
+            "claimspan.files.read_records reads a file"
+        )
+    if hasattr(given, "to_pylist"):
+        return cast("_Frame", given).to_pylist()
+    # By rows: iterating over a frame gives the names of its columns.
+    if hasattr(given, "to_dict") and hasattr(given, "iterrows"):
+        return cast("_Frame", given).to_dict("records")
+    if not isinstance(given, Iterable):
+        raise ConfigError(f"records are of type {kind}: give a list of them")
+    return list(cast("Iterable[object]", given))
+
+
+# --- from synchronous code ---------------------------------------------------------------------
 
 
 def run_to_end(start: Callable[[], Coroutine[object, None, _T]]) -> _T:
     """Run a coroutine on a loop of its own: in this thread, or in another if this has a loop.
 
-    Where the caller is interrupted while it waits for the other thread, the coroutine is cancelled
-    and awaited, so that a judge is not paid for what nobody waits for.
-
-    Args:
-        start: Makes the coroutine.
-
-    Returns:
-        What it returned.
+    If the caller is interrupted while it waits for the other thread, the coroutine is cancelled and
+    awaited, so that a judge is not paid for what is not waited for.
 
     Raises:
         BaseException: What it raised, or what interrupted the caller.
     """
-    if not _is_in_loop():
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        has_loop = False
+    else:
+        has_loop = True
+    if not has_loop:  # out of the clause above, which would be told with what the coroutine raises
         return asyncio.run(start())
     cancel: Future[Callable[[], object]] = Future()
 

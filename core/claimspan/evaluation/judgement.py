@@ -8,25 +8,33 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, Literal, Protocol
+from itertools import compress, islice
+from typing import TYPE_CHECKING, Final, Literal, TypeVar
 
-from claimspan.evaluation.diagnosis import Evaluated, Part, diagnose, findings_of
-from claimspan.evaluation.reasons import Evidence, reason_for
-from claimspan.metrics.catalogue import CATALOGUE
-from claimspan.metrics.truths import Truth, Truths, UndefinedMetricError, share
+from claimspan.evaluation.diagnosis import Diagnosis, Part, diagnose, findings_of
+from claimspan.metrics.catalogue import CATALOGUE, ClaimMetric
+from claimspan.metrics.means import expected_of
+from claimspan.metrics.truths import Truths, UndefinedMetricError, share
+from claimspan.text.visible import one_line
+from claimspan.verdicts import Label
+
+if TYPE_CHECKING:
+    from claimspan.evaluation.result import Evaluation
 
 __all__ = [
     "GOOD",
     "LOW",
     "LOW_SCORE",
+    "MAX_REASON_BYTES",
     "NEUTRAL",
     "UNKNOWN",
     "Assessment",
     "Judgement",
     "RecordLabel",
-    "Scored",
     "judgement_of",
 ]
+
+_T = TypeVar("_T")
 
 GOOD: Final = "good"
 LOW: Final = "low"
@@ -72,7 +80,7 @@ class Assessment:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Judgement:
+class Judgement(Diagnosis):
     """What is said of one record, wherever it is shown."""
 
     label: RecordLabel = "unknown"
@@ -81,9 +89,6 @@ class Judgement:
     scores: tuple[Assessment, ...] = ()
     """Every score, in the order of ``evaluation.metrics``."""
 
-    part: Part = Part.UNKNOWN
-    """The part of the pipeline that a low record comes from; ``none`` of a good one."""
-
     summary: str = ""
     """The low scores in one line: the reason of the first, and the others by name.
 
@@ -91,60 +96,10 @@ class Judgement:
     low: recall 0.50)``; empty if no score is low.
     """
 
-    findings: tuple[str, ...] = ()
-    """What the verdicts show, a sentence each, the reason of the part first."""
-
-    doubts: tuple[str, ...] = ()
-    """Why the part may be another one, a sentence each; empty if firm verdicts blame it."""
-
     @property
     def low(self) -> tuple[Assessment, ...]:
         """The low scores, the most telling first."""
         return tuple(each for each in self.scores if each.label == LOW)
-
-    @property
-    def sentences(self) -> tuple[str, ...]:
-        """What the verdicts show, and what casts doubt on it."""
-        return self.findings + self.doubts
-
-    @property
-    def is_sure(self) -> bool:
-        """Whether firm verdicts blame the part, and none of them contradict each other."""
-        return not self.doubts
-
-
-class Scored(Evaluated, Protocol):
-    """What a judgement reads of an ``Evaluation``, whose module asks for one."""
-
-    @property
-    def metrics(self) -> Mapping[str, float]:
-        """The scores."""
-        ...
-
-    @property
-    def thresholds(self) -> Mapping[str, float]:
-        """Those that differ from the catalogue's."""
-        ...
-
-    @property
-    def lower_is_better(self) -> Sequence[str]:
-        """Metrics of the user's own whose lower end is better."""
-        ...
-
-    @property
-    def explanations(self) -> Mapping[str, str]:
-        """What the judge of a criterion wrote."""
-        ...
-
-    @property
-    def claims_dropped(self) -> int:
-        """Claims beyond the cap, which were not judged."""
-        ...
-
-    @property
-    def error(self) -> str | None:
-        """Why there are no verdicts."""
-        ...
 
 
 _REPEATING: Final = frozenset(
@@ -153,7 +108,7 @@ _REPEATING: Final = frozenset(
 
 
 def judgement_of(
-    evaluation: Scored, *, chunk_ids: Sequence[str] = (), quotes: bool = True
+    evaluation: Evaluation, *, chunk_ids: Sequence[str] = (), quotes: bool = True
 ) -> Judgement:
     """Return what an evaluation says of its record.
 
@@ -170,92 +125,195 @@ def judgement_of(
         quotes: Whether reasons quote claims, beside their counts.
     """
     truths = Truths(evaluation.matrices)  # one for all: it caches what metrics have in common
-    evidence = Evidence(chunk_ids, quotes)
+    reasons = _Reasons(evaluation, truths, chunk_ids, quotes)
     found: list[Assessment] = []
     decides = False
     for name, value in evaluation.metrics.items():
-        label = _label(name, value, evaluation, truths)
+        of_score = _label(name, value, evaluation, truths)
         may_be_low = _threshold(name, evaluation) is not None
         decides = decides or may_be_low
         reason = evaluation.explanations.get(name, "")
-        if label == LOW or (label == NEUTRAL and may_be_low):
-            reason = reason or reason_for(name, evaluation, truths, evidence)
-            excuse = CATALOGUE[name].excuse if label == NEUTRAL else ""
+        if of_score == LOW or (of_score == NEUTRAL and may_be_low):
+            reason = reason or reasons.of(name)
+            excuse = CATALOGUE[name].excuse if of_score == NEUTRAL else ""
             reason = f"{reason}; {excuse}" if reason and excuse else reason
-        found.append(Assessment(name=name, value=value, label=label, explanation=reason))
-    is_low = any(each.label == LOW for each in found)
-    of_record: RecordLabel = "low" if is_low else "good" if decides else "unknown"
-    judged = Judgement(label=of_record, scores=tuple(found), summary=_summary(found, evaluation))
+        found.append(Assessment(name=name, value=value, label=of_score, explanation=reason))
+    summary = ""
+    if low := [each for each in found if each.label == LOW]:
+        declines = "the answer declines; " if evaluation.abstained else ""
+        # What says again what another score says is not named beside it.
+        others = ", ".join(each.named for each in low[1:] if each.name not in _REPEATING)
+        summary = f"{declines}{low[0]}" + (f" (also low: {others})" if others else "")
+    label: RecordLabel = "low" if low else "good" if decides else "unknown"
+    judged = Judgement(label=label, scores=tuple(found), summary=summary)
     if evaluation.error is not None or not (found or evaluation.abstained):
         return judged
     diagnosis = diagnose(findings_of(evaluation, truths))
     if dropped := evaluation.claims_dropped:
         told = f"{dropped:,} more claim{'s were' if dropped > 1 else ' was'} not judged."
         diagnosis = replace(diagnosis, findings=(*diagnosis.findings, told))
-    if of_record != LOW:
+    if not low:
         # What falls short by less than its threshold is told, and blames no part.
-        part = Part.NONE if of_record == GOOD else Part.UNKNOWN
+        part = Part.NONE if label == GOOD else Part.UNKNOWN
         return replace(judged, part=part, findings=diagnosis.findings)
     part = diagnosis.part if diagnosis.part.is_bad else Part.UNKNOWN
     return replace(judged, part=part, findings=diagnosis.findings, doubts=diagnosis.doubts)
 
 
-def _summary(scores: Sequence[Assessment], evaluation: Scored) -> str:
-    low = [each for each in scores if each.label == LOW]
-    if not low:
-        return ""
-    # What says again what another score says is not named beside it.
-    others = ", ".join(each.named for each in low[1:] if each.name not in _REPEATING)
-    declines = "the answer declines; " if evaluation.abstained else ""
-    return f"{declines}{low[0]}" + (f" (also low: {others})" if others else "")
-
-
-def _threshold(name: str, evaluation: Scored) -> float | None:
+def _threshold(name: str, evaluation: Evaluation) -> float | None:
     known = CATALOGUE.get(name)
     return evaluation.thresholds.get(name, None if known is None else known.threshold)
 
 
-def _label(name: str, value: float, evaluation: Scored, truths: Truths) -> str:
+def _label(name: str, value: float, evaluation: Evaluation, truths: Truths) -> str:
     limit = _threshold(name, evaluation)
     if limit is None:
         return NEUTRAL
     metric = CATALOGUE.get(name)
     lower = name in evaluation.lower_is_better if metric is None else metric.failure
-    if metric is not None and _any_true(metric.never_good, truths):
+    if metric is not None and any(_known(metric.never_good, truths) or ()):
         return LOW
     if not _is_beyond(value, limit, lower=lower):
         return GOOD
     if metric is None or name in evaluation.thresholds:
         return LOW
     if metric.mean_of:
-        parts = [each for part in metric.mean_of if (each := _part_label(part, evaluation, truths))]
+        values = {each: _value(each, evaluation, truths) for each in metric.mean_of}
+        parts = [
+            _label(each, value, evaluation, truths)
+            for each, value in values.items()
+            if value is not None
+        ]
         return NEUTRAL if parts and LOW not in parts else LOW
-    if metric.excused is None:
-        return LOW
+    # Without the verdicts that would excuse it, which were not asked for, it is not excused.
+    excused = _known(lambda found: metric.excused and share(metric.excused(found)), truths)
+    return LOW if excused is None or _is_beyond(excused, limit, lower=lower) else NEUTRAL
+
+
+def _value(name: str, evaluation: Evaluation, truths: Truths) -> float | None:
+    """The score of a metric, if it was chosen or not; None if it has no value."""
+    found = evaluation.metrics.get(name)
+    return _known(CATALOGUE[name].value, truths) if found is None else found
+
+
+def _known(of: Callable[[Truths], _T | None] | None, truths: Truths) -> _T | None:
+    """What the verdicts say; None if they say nothing."""
     try:
-        excused = share(metric.excused(truths))
-    except UndefinedMetricError:  # the verdicts that would excuse it were not asked for
-        return LOW
-    return LOW if _is_beyond(excused, limit, lower=lower) else NEUTRAL
-
-
-def _part_label(name: str, evaluation: Scored, truths: Truths) -> str:
-    """The label of a metric that a mean is made of; empty if it has no value."""
-    value = evaluation.metrics.get(name)
-    if value is None:
-        try:
-            value = CATALOGUE[name].formula(truths)
-        except UndefinedMetricError:
-            return ""
-    return _label(name, value, evaluation, truths)
-
-
-def _any_true(values: Callable[[Truths], Sequence[Truth]] | None, truths: Truths) -> bool:
-    try:
-        return values is not None and any(values(truths))
+        return None if of is None else of(truths)
     except UndefinedMetricError:
-        return False
+        return None
 
 
 def _is_beyond(value: float, limit: float, *, lower: bool) -> bool:
     return value > limit + _ROUNDING if lower else value < limit - _ROUNDING
+
+
+# --- reasons in plain words: how many claims or chunks failed, of how many, and which -----------
+
+MAX_QUOTES: Final = 3
+"""Claims or chunks shown in one reason."""
+
+MAX_QUOTED: Final = 120
+"""Characters of a claim shown; the whole of it is among the claims of the evaluation."""
+
+MAX_REASON_BYTES: Final = 1024
+"""Bytes of one reason, so that Tempo, which cuts attributes at 2 KiB, shows all of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Reasons:
+    """Tells in one line what a score counts against the answer."""
+
+    evaluation: Evaluation
+    truths: Truths
+    chunk_ids: Sequence[str]
+    """Ids of the chunks, in their order; a chunk without one is shown by its place."""
+
+    quotes: bool
+    """Whether claims may be quoted."""
+
+    def of(self, name: str) -> str:
+        """At most 1 KiB; empty for a metric that is not ours, and if there are no verdicts."""
+        metric = CATALOGUE.get(name)
+        if metric is None:
+            return ""
+        if name == "soft_alignment":
+            return self._of_probabilities()
+        if metric.mean_of:
+            return self._of_mean(metric)
+        told, failed = self._counts(metric)
+        shown = self._shown(metric.things, failed)
+        # As many of the things shown as there is room for.
+        for n in range(len(shown), 0, -1):
+            line = f"{told}: {'; '.join(shown[:n])}"
+            if len(line.encode("utf-8")) <= MAX_REASON_BYTES:
+                return line
+        return told
+
+    def _of_probabilities(self) -> str:
+        expected = _known(expected_of, self.truths)
+        if expected is None:
+            return ""
+        return (
+            f"by probability the answer states {expected.entailed:.2f} of {expected.n} "
+            f"{'fact' if expected.n == 1 else 'facts'} of the ground truth, and contradicts "
+            f"{expected.contradicted:.2f}"
+        )
+
+    def _of_mean(self, metric: ClaimMetric) -> str:
+        parts = [CATALOGUE[name] for name in metric.mean_of]
+        has_value = [_known(part.value, self.truths) is not None for part in parts]
+        if metric.name == "alignment" and has_value[1]:
+            # It is 0 by its limit if correctness has no value, which then counts as nothing.
+            parts = list(compress(parts, has_value))
+        # Counts alone: the reasons of both shares quote the claims.
+        told = (self._counts(part)[0] for part in parts)
+        return "; ".join(each for each in dict.fromkeys(told) if each)
+
+    def _counts(self, metric: ClaimMetric) -> tuple[str, list[bool]]:
+        """The counts of a metric in words, and which of its claims or chunks failed."""
+        if metric.counted is None or not metric.told:
+            return "", []
+        try:
+            values = metric.counted(self.truths)
+            share(values)  # raises if every verdict is undecided
+        except UndefinedMetricError as error:
+            # ``undefined="zero"`` makes a score of one that has none.
+            return ("" if error.not_given else f"without a value, counted as 0: {error}"), []
+        failed = [value is metric.failure for value in values]
+        total = sum(value is not None for value in values)
+        n = sum(failed)
+        if not n:  # the other share of a mean; or a score that is not made of these verdicts
+            return "", failed
+        things = metric.things
+        told = metric.told.format(
+            **{things: f"{n} of {total} {things if total != 1 else things[:-1]}"},
+            are="is" if n == 1 else "are",
+            by=self._contradicting(failed) if "{by}" in metric.told else "",
+        )
+        if metric.name == "precision" and (n_denied := self.truths.denied.count(True)):
+            told += f", which contradicts {n_denied} of them"
+        return told, failed
+
+    def _contradicting(self, failed: Sequence[bool]) -> str:
+        """The chunks that contradict the failed claims, by their ids if these are few."""
+        rows = compress(self.truths.chunk_labels, failed)
+        places = {i for row in rows for i, label in enumerate(row) if label is Label.CONTRADICTED}
+        names = [self._chunk(place) for place in sorted(places)]
+        if not 0 < len(names) <= MAX_QUOTES:
+            return f"{len(names)} chunks"
+        return f"chunk {names[0]}" if len(names) == 1 else f"chunks {', '.join(names)}"
+
+    def _shown(self, things: str, failed: Sequence[bool]) -> list[str]:
+        """The first of the claims or chunks that failed."""
+        if things == "chunks":
+            places = [place for place, is_failed in enumerate(failed) if is_failed]
+            return [self._chunk(place) for place in places[:MAX_QUOTES]]
+        found = self.evaluation
+        claims = found.response_claims if things == "claims" else found.ground_truth_claims
+        quoted = islice(compress(claims, failed), MAX_QUOTES if self.quotes else 0)
+        return [f"'{one_line(claim.text, MAX_QUOTED)}'" for claim in quoted]
+
+    def _chunk(self, place: int) -> str:
+        known = place < len(self.chunk_ids)
+        return one_line(self.chunk_ids[place], MAX_QUOTED) if known else f"[{place}]"

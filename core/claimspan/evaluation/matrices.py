@@ -1,4 +1,4 @@
-"""Fills the verdict matrices of a record by asking a judge.
+"""Fills the verdict matrices of a record by asking a judge, and makes its verdicts agree.
 
 A judge is code of the user's or the reply of a model, so nothing that it does is taken on trust:
 whatever it raises becomes a ``JudgeError``, and the shape of what it returns is checked.
@@ -9,16 +9,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from functools import partial
-from typing import Final, NamedTuple
+from typing import Final
 
 from claimspan.concurrency import gather_or_cancel
 from claimspan.errors import ClaimspanError, JudgeError
 from claimspan.judges.calibrated import CalibratedJudge
-from claimspan.judges.protocol import AnswerText, Cell, ContextJudge, Judge, SparseJudge
+from claimspan.judges.protocol import AnswerText, ContextJudge, Judge, SparseJudge
 from claimspan.records import RagRecord
-from claimspan.verdicts import Claim, VerdictMatrices, VerdictMatrix
+from claimspan.verdicts import Claim, Label, Verdict, VerdictMatrices, VerdictMatrix
 
-__all__ = ["ALL_MATRICES", "ground_truth_of", "guarded", "judge_matrices"]
+__all__ = ["ALL_MATRICES", "coherent", "ground_truth_of", "guarded", "judge_matrices"]
 
 _FITTED: Final = frozenset({"response_vs_chunks", "response_vs_context"})
 """What a calibration is fitted on, and applied to."""
@@ -28,11 +28,8 @@ ALL_MATRICES: Final = frozenset(VerdictMatrices.model_fields)
 """Names of all matrices."""
 
 
-class _Area(NamedTuple):
-    """The part of all claims against all texts that is one of the matrices."""
-
-    claims: range
-    texts: range
+_Area = tuple[Sequence[int], Sequence[int]]
+"""The part of all claims against all texts that is one of the matrices: its claims, its texts."""
 
 
 def ground_truth_of(record: RagRecord) -> str | None:
@@ -66,65 +63,41 @@ async def judge_matrices(
     # whether a ground truth was retrieved, a calibration says nothing.
     calibrated = judge if isinstance(judge, CalibratedJudge) else None
     judge = calibrated.judge if calibrated is not None else judge
-    chunks = [chunk.text for chunk in record.chunks]
     ground_truth = ground_truth_of(record)
-    if ground_truth is None:
-        claims, texts = [*response_claims], chunks
-        areas = {"response_vs_chunks": _Area(range(len(claims)), range(len(chunks)))}
-    else:
-        claims = [*response_claims, *ground_truth_claims]
-        texts = [*chunks, AnswerText(ground_truth), AnswerText(record.response)]
-        areas = _areas(len(response_claims), len(claims), len(chunks))
+    n_claims, n_chunks = len(response_claims), len(record.chunks)
+    claims, texts = [*response_claims], [chunk.text for chunk in record.chunks]
+    areas: dict[str, _Area] = {"response_vs_chunks": (range(n_claims), range(n_chunks))}
+    if ground_truth is not None:
+        claims += ground_truth_claims
+        texts += [AnswerText(ground_truth), AnswerText(record.response)]
+        facts = range(n_claims, len(claims))
+        areas["response_vs_ground_truth"] = range(n_claims), [n_chunks]
+        areas["ground_truth_vs_response"] = facts, [n_chunks + 1]
+        areas["ground_truth_vs_chunks"] = facts, range(n_chunks)
     areas = {name: area for name, area in areas.items() if name in wanted}
     # Each look at what a judge can do takes some 50 us.
     together = "response_vs_context" in wanted
     reader = judge if together and isinstance(judge, ContextJudge) else None  # pyright: ignore[reportGeneralTypeIssues] - a wrapped judge is unwrapped above
-    if reader is not None and len(chunks) > 1:
-        areas["response_vs_context"] = _Area(
-            range(len(response_claims)), range(len(texts), len(texts) + 1)
-        )
+    if reader is not None and n_chunks > 1:
+        areas["response_vs_context"] = range(n_claims), [len(texts)]
     sparse = judge if reader is None and isinstance(judge, SparseJudge) else reader  # pyright: ignore[reportGeneralTypeIssues] - as above
     # Of a record with a ground truth a judge sees all texts, whichever matrices are wanted.
     if sparse is not None and (len(areas) > 1 or ground_truth is not None):
         matrices = await _matrices_at_once(sparse, reader, claims, texts, areas, record.query)
     else:
-        matrices = await _matrices_one_by_one(judge, claims, texts, areas, record.query)
+        found = await gather_or_cancel(
+            [
+                _matrix(judge, [claims[i] for i in rows], [texts[j] for j in columns], record.query)
+                for rows, columns in areas.values()
+            ]
+        )
+        matrices = dict(zip(areas, found, strict=True))
     # One chunk is the whole context.
-    if reader is not None and len(chunks) == 1 and "response_vs_chunks" in matrices:
+    if reader is not None and n_chunks == 1 and "response_vs_chunks" in matrices:
         matrices["response_vs_context"] = matrices["response_vs_chunks"]
     if calibrated is not None:
         matrices |= {name: calibrated.read(matrices[name]) for name in matrices.keys() & _FITTED}
     return VerdictMatrices(**matrices)
-
-
-def _areas(n_response_claims: int, n_claims: int, n_chunks: int) -> dict[str, _Area]:
-    """The four areas, where the texts are all chunks, then the ground truth, then the response."""
-    of_response = range(n_response_claims)
-    of_ground_truth = range(n_response_claims, n_claims)
-    chunks = range(n_chunks)
-    ground_truth, response = range(n_chunks, n_chunks + 1), range(n_chunks + 1, n_chunks + 2)
-    return {
-        "response_vs_chunks": _Area(of_response, chunks),
-        "response_vs_ground_truth": _Area(of_response, ground_truth),
-        "ground_truth_vs_response": _Area(of_ground_truth, response),
-        "ground_truth_vs_chunks": _Area(of_ground_truth, chunks),
-    }
-
-
-async def _matrices_one_by_one(
-    judge: Judge,
-    claims: Sequence[Claim],
-    texts: Sequence[str],
-    areas: Mapping[str, _Area],
-    question: str,
-) -> dict[str, VerdictMatrix]:
-    matrices = await gather_or_cancel(
-        [
-            _matrix(judge, [claims[i] for i in rows], [texts[j] for j in columns], question)
-            for rows, columns in areas.values()
-        ]
-    )
-    return dict(zip(areas, matrices, strict=True))
 
 
 async def _matrices_at_once(
@@ -137,32 +110,21 @@ async def _matrices_at_once(
 ) -> dict[str, VerdictMatrix]:
     """Cut the matrices out of one matrix of all claims against all texts."""
     cells = frozenset((i, j) for rows, columns in areas.values() for i in rows for j in columns)
-    context = areas["response_vs_chunks"].texts if "response_vs_context" in areas else None
-    width = len(texts) if context is None else len(texts) + 1
+    call = partial(judge.check_cells, claims, texts, cells, question=question)
+    width = len(texts)
+    if reader is not None and "response_vs_context" in areas:
+        # The context has a column of its own, behind those of the texts.
+        _, context = areas["response_vs_chunks"]
+        call = partial(
+            reader.check_context, claims, texts, cells, context=context, question=question
+        )
+        width += 1
     # The response is not checked against itself, nor the ground truth: those cells stay None.
     if cells:
-        call = _context_call(judge, reader, claims, texts, cells, context, question)
         whole = _checked_shape(judge, await guarded(judge, call), (len(claims), width))
     else:
         whole = VerdictMatrix.of([[None] * width for _ in claims], width)
     return {name: whole.cut(rows, columns) for name, (rows, columns) in areas.items()}
-
-
-def _context_call(
-    judge: SparseJudge,
-    reader: ContextJudge | None,
-    claims: Sequence[Claim],
-    texts: Sequence[str],
-    cells: Collection[Cell],
-    context: Sequence[int] | None,
-    question: str,
-) -> Callable[[], Awaitable[object]]:
-    """The call of the judge, with the context where the judge reads one."""
-    if context is not None and reader is not None:
-        return partial(
-            reader.check_context, claims, texts, cells, context=context, question=question
-        )
-    return partial(judge.check_cells, claims, texts, cells, question=question)
 
 
 async def _matrix(
@@ -192,10 +154,6 @@ async def guarded(judge: Judge, call: Callable[[], Awaitable[object]]) -> object
     Of an exception by others the message names the class only, since its text may quote the record.
     Our own messages quote nothing, and say what to do: they are passed on.
 
-    Args:
-        judge: The judge, for the message.
-        call: The call.
-
     Raises:
         JudgeError: The judge raised something else than a cancellation of the current task.
     """
@@ -204,8 +162,8 @@ async def guarded(judge: Judge, call: Callable[[], Awaitable[object]]) -> object
     except JudgeError:
         raise
     except asyncio.CancelledError as error:
-        # A judge may raise this by itself; passed on, it would end an evaluation that nobody
-        # cancelled.
+        # A judge may raise this by itself; passed on, it would end an evaluation that was
+        # not cancelled.
         task = asyncio.current_task()
         if task is None or task.cancelling():
             raise
@@ -215,3 +173,101 @@ async def guarded(judge: Judge, call: Callable[[], Awaitable[object]]) -> object
     except (Exception, SystemExit) as error:
         # A SystemExit would leave the event loop, and take every other evaluation with it.
         raise JudgeError(f"judge {judge.name!r} raised {type(error).__name__}") from error
+
+
+# --- verdicts that cannot hold together ----------------------------------------------------------
+
+_Rows = list[list[Verdict | None]]
+
+
+def coherent(matrices: VerdictMatrices) -> tuple[VerdictMatrices, int]:
+    """Return verdicts that can hold together, and how many were changed for it.
+
+    A judge decides cell by cell, so its verdicts may not all be true. Of those that cannot hold
+    together the weakest gives way, by its confidence. That is for a judge's own verdicts only, and
+    never for labels that others recorded. Two rules are forced:
+
+    * A chunk that entails what the ground truth says entails no claim that the ground truth
+      contradicts. What it says is the facts that the response contradicts, or all of them.
+    * Chunks read together do not entail what one of them contradicts and none entails.
+    """
+    rows = {
+        name: [list(row) for row in matrix.rows] for name, matrix in matrices if matrix is not None
+    }
+    changed = _by_truth(rows) + _together(rows)
+    if not changed:
+        return matrices, 0
+    return VerdictMatrices(
+        **{
+            name: VerdictMatrix.of(found, matrix.n_references)
+            for name, found in rows.items()
+            if (matrix := getattr(matrices, name)) is not None
+        }
+    ), changed
+
+
+def _by_truth(rows: dict[str, _Rows]) -> int:
+    claims, facts = rows.get("response_vs_chunks"), rows.get("ground_truth_vs_chunks")
+    by_truth, answered = rows.get("response_vs_ground_truth"), rows.get("ground_truth_vs_response")
+    if not (claims and facts and by_truth):
+        return 0
+    at_stake = [i for i, row in enumerate(answered or ()) if _is(row[0], Label.CONTRADICTED)]
+    changed = 0
+    for row, by in zip(claims, by_truth, strict=True):
+        if not _is(by[0], Label.CONTRADICTED):
+            continue
+        for chunk, cell in enumerate(row):
+            column = [facts[i][chunk] for i in at_stake or range(len(facts))]
+            if not _is(cell, Label.ENTAILED) or not all(_is(c, Label.ENTAILED) for c in column):
+                continue
+            changed += 1
+            weakest = min((cell, by[0], *column), key=_strength)
+            if weakest is cell:
+                row[chunk] = _as(cell, Label.CONTRADICTED)
+            elif weakest is by[0]:
+                by[0] = _as(by[0], Label.NEUTRAL)
+                break
+            else:
+                place = (at_stake or range(len(facts)))[column.index(weakest)]
+                facts[place][chunk] = _as(weakest, Label.NEUTRAL)
+    return changed
+
+
+def _together(rows: dict[str, _Rows]) -> int:
+    claims, context = rows.get("response_vs_chunks"), rows.get("response_vs_context")
+    changed = 0
+    for row, together in zip(claims or (), context or (), strict=bool(claims and context)):
+        deny = [i for i, cell in enumerate(row) if _is(cell, Label.CONTRADICTED)]
+        if not deny or not _is(together[0], Label.ENTAILED):
+            continue
+        if any(_is(cell, Label.ENTAILED) for cell in row):
+            continue
+        changed += 1
+        strongest = max((row[i] for i in deny), key=_strength)
+        if _strength(together[0]) <= _strength(strongest):
+            together[0] = _as(together[0], Label.CONTRADICTED)
+            continue
+        for i in deny:
+            row[i] = _as(row[i], Label.NEUTRAL)
+    return changed
+
+
+def _is(verdict: Verdict | None, label: Label) -> bool:
+    return verdict is not None and verdict.label is label
+
+
+def _strength(verdict: Verdict | None) -> float:
+    # A label without a probability is all that its judge says: it is taken for sure.
+    confidence = None if verdict is None else verdict.confidence
+    return 1.0 if confidence is None else confidence
+
+
+def _as(verdict: Verdict | None, label: Label) -> Verdict:
+    """The verdict with another label, to which the probability of the one that cannot be goes."""
+    if verdict is None or verdict.confidence is None:
+        return Verdict(label=label)
+    shares = {each: getattr(verdict, each.value) for each in Label}
+    # Three rounded shares may have a sum of a little more than 1.
+    shares[label] = min(1.0, shares[label] + shares[verdict.label])
+    shares[verdict.label] = 0.0
+    return Verdict(label=label, **{each.value: share for each, share in shares.items()})

@@ -10,11 +10,10 @@ from dataclasses import asdict, dataclass, field, replace
 from inspect import iscoroutinefunction
 from typing import Final, cast
 
-from pydantic import BaseModel, JsonValue
+from pydantic import JsonValue, TypeAdapter
 
 from claimspan.errors import ConfigError
-from claimspan.evaluation.result import Evaluation
-from claimspan.evaluation.table import table_columns
+from claimspan.evaluation.result import Evaluation, table_columns
 from claimspan.judges.criteria import (
     MAX_CRITERIA,
     SHIPPED,
@@ -31,13 +30,7 @@ from claimspan.metrics.catalogue import (
     unknown_metric,
 )
 
-__all__ = [
-    "FunctionMetric",
-    "MetricsLike",
-    "Selection",
-    "Thresholds",
-    "names_given",
-]
+__all__ = ["FunctionMetric", "MetricsLike", "Selection", "Thresholds", "names_given"]
 
 Thresholds = Mapping[str, float]
 """Metric to its worst value that is still good, 0 to 1."""
@@ -218,7 +211,7 @@ class Selection:
     @classmethod
     def from_data(cls, data: Mapping[str, JsonValue]) -> Selection:
         """Return the selection that ``data`` was made of."""
-        return _Data.model_validate(data).selection()
+        return TypeAdapter(cls).validate_python(data)
 
     @property
     def in_judge(self) -> Selection:
@@ -228,28 +221,6 @@ class Selection:
     def limits_of(self, names: Iterable[str]) -> dict[str, float]:
         """Return the thresholds that have to be kept with scores of these names."""
         return {name: self.thresholds[name] for name in names if name in self.thresholds}
-
-
-class _Data(BaseModel):
-    """A selection without functions, as JSON."""
-
-    names: tuple[str, ...]
-    by_default: bool
-    criteria: tuple[Criterion, ...]
-    thresholds: dict[str, float]
-
-    def selection(self) -> Selection:
-        return Selection(
-            names=self.names,
-            by_default=self.by_default,
-            criteria=self.criteria,
-            thresholds=self.thresholds,
-        )
-
-
-def matrices_for(names: Iterable[str]) -> frozenset[str]:
-    """Return the matrices, fields of ``VerdictMatrices``, that metrics are made of."""
-    return frozenset[str]().union(*(CATALOGUE[name].needs for name in names))
 
 
 def names_given(metrics: MetricsLike) -> tuple[str, ...]:

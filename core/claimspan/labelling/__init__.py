@@ -1,15 +1,13 @@
 """Labels of people for claims of one's own traffic.
 
-``picking`` chooses which claims are worth labelling, ``page`` makes the page on which people label
-them, ``claim_labels`` reads what they have labelled, and ``joined`` brings each label to its claim.
+``page`` chooses which claims are worth labelling and makes the page on which people label them,
+``labels`` reads what they have labelled and brings each label to its claim.
 """
 
 from __future__ import annotations
 
-from claimspan.labelling.claim_labels import ClaimLabel, read_claim_labels
-from claimspan.labelling.joined import JoinedLabels, join_labels
-from claimspan.labelling.page import render_label_page
-from claimspan.labelling.picking import PickedClaim, pick_claims
+from claimspan.labelling.labels import ClaimLabel, JoinedLabels, join_labels, read_claim_labels
+from claimspan.labelling.page import PickedClaim, pick_claims, render_label_page
 
 __all__ = [
     "ClaimLabel",

@@ -1,20 +1,21 @@
 """Evaluation of the judges themselves, on claims that people have labelled.
 
-``labelled`` reads such claims and has a judge decide them, ``agreement`` measures how far judge and
-people agree, and ``calibration`` finds the thresholds of a cascade. ``traffic`` calibrates one
-judge on labelled claims of one's own traffic, with the fit of ``score_fit``.
+``agreement`` reads such claims, has a judge decide them, and measures how far judge and people
+agree; ``calibration`` finds the thresholds of a cascade. ``traffic`` calibrates one judge on
+labelled claims of one's own traffic.
 """
 
 from __future__ import annotations
 
-from claimspan.meta_evaluation.agreement import Agreement, measure_agreement
-from claimspan.meta_evaluation.calibration import Calibration, calibrate, split_tune_test
-from claimspan.meta_evaluation.labelled import (
+from claimspan.meta_evaluation.agreement import (
+    Agreement,
     JudgedClaim,
     LabelledClaim,
     judge_labelled,
+    measure_agreement,
     read_labelled,
 )
+from claimspan.meta_evaluation.calibration import Calibration, calibrate, split_tune_test
 
 __all__ = [
     "Agreement",

@@ -1,27 +1,40 @@
-"""Measures how far a judge agrees with people, and how sure each figure is."""
+"""Claims that people have labelled, what a judge decides about them, and how far the two agree."""
 
 from __future__ import annotations
 
-import random
+import asyncio
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import groupby
-from typing import Final, NamedTuple
+from pathlib import Path
+from typing import Final, Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from claimspan.errors import ConfigError
-from claimspan.meta_evaluation.labelled import JudgedClaim
-from claimspan.verdicts import Label
+from claimspan.errors import ConfigError, FileError, JudgeError
+from claimspan.files.jsonl import parse_json_lines, read_text
+from claimspan.judges.protocol import Judge
+from claimspan.metrics.means import probability
+from claimspan.progress import progress_bar
+from claimspan.statistics import bootstrap_figures
+from claimspan.verdicts import Claim, Label
 
-__all__ = ["Agreement", "ClassAgreement", "auroc", "measure_agreement"]
+__all__ = [
+    "LETTERS",
+    "Agreement",
+    "ClassAgreement",
+    "HumanLabel",
+    "JudgedClaim",
+    "LabelledClaim",
+    "auroc",
+    "comparable",
+    "judge_labelled",
+    "measure_agreement",
+    "read_labelled",
+]
 
 RESAMPLES: Final = 500
 """Bootstrap samples; enough for the second decimal of an interval."""
-
-_LETTERS: Final = {Label.ENTAILED: "E", Label.NEUTRAL: "N", Label.CONTRADICTED: "C"}
-# Any fixed seed gives the same interval every time.
-_SEED: Final = 20_26
 
 
 class ClassAgreement(BaseModel):
@@ -33,10 +46,10 @@ class ClassAgreement(BaseModel):
     """Claims to which people gave the label."""
 
     precision: float | None
-    """Share of the judge's claims of this label that people gave it to; None where it has none."""
+    """Share of the judge's claims of this label that people gave it to; None if it has none."""
 
     recall: float | None
-    """Share of people's claims of this label that the judge gave it to; None where none has it."""
+    """Share of people's claims of this label that the judge gave it to; None if none has it."""
 
 
 class Agreement(BaseModel):
@@ -51,16 +64,16 @@ class Agreement(BaseModel):
     """Claims that the judge did not decide."""
 
     accuracy: float
-    """Share of claims with the same label; of two labels where people gave only E and NE."""
+    """Share of claims with the same label; of two labels if people gave only E and NE."""
 
     balanced_accuracy: float
     """Mean recall over the labels that people gave."""
 
     auroc: float | None
-    """Of p(entailed), for entailed against the rest; None where people gave only one of them."""
+    """Of p(entailed), for entailed against the rest; None if people gave only one of them."""
 
     kappa: float | None
-    """Cohen's kappa; None where the agreement expected by chance is 1."""
+    """Cohen's kappa; None if the agreement expected by chance is 1."""
 
     classes: Mapping[str, ClassAgreement]
     """Label to agreement on it."""
@@ -72,60 +85,47 @@ class Agreement(BaseModel):
     """95 % bootstrap intervals of the four figures, with claims resampled one by one."""
 
 
-class _Pair(NamedTuple):
-    """The two labels of one claim, as letters."""
-
-    human: str
-    judge: str
-    entailed: float
-
-
 def measure_agreement(judged: Sequence[JudgedClaim], *, resamples: int = RESAMPLES) -> Agreement:
     """Measure the agreement of a judge with people.
 
-    Where any claim is labelled NE, neutral and contradicted count as one label on both sides.
-
-    Args:
-        judged: Claims with the label of people and of the judge.
-        resamples: Bootstrap samples.
+    If any claim is labelled NE, neutral and contradicted count as one label on both sides.
 
     Raises:
         ConfigError: The judge decided no claim.
     """
-    # Some data sets only say "not entailed"; the judge's finer labels are merged to match.
-    is_binary = any(claim.human_label == "NE" for claim in judged)
-    pairs = [
-        _pair(claim, claim.judge_label, is_binary)
-        for claim in judged
-        if claim.judge_label is not None
-    ]
+    humans: list[HumanLabel] = [claim.human_label for claim in judged]
+    pairs = comparable(humans, [claim.judge_label for claim in judged])
     if not pairs:
         raise ConfigError("the judge decided no claim: there is no agreement to measure")
-    labels = ("E", "NE") if is_binary else ("E", "N", "C")
-    counts = Counter((pair.human, pair.judge) for pair in pairs)
-    figures = _figures(pairs)
+    entailed = [claim.entailed or 0.0 for claim in judged if claim.judge_label is not None]
+
+    def figures(rows: Sequence[int]) -> dict[str, float | None]:
+        return _figures([pairs[row] for row in rows], [entailed[row] for row in rows])
+
+    labels = ("E", "NE") if "NE" in humans else ("E", "N", "C")
+    counts = Counter(pairs)
+    whole = figures(range(len(pairs)))
     return Agreement(
         n=len(pairs),
         undecided=len(judged) - len(pairs),
-        accuracy=figures["accuracy"] or 0.0,
-        balanced_accuracy=figures["balanced_accuracy"] or 0.0,
-        auroc=figures["auroc"],
-        kappa=figures["kappa"],
+        accuracy=whole["accuracy"] or 0.0,
+        balanced_accuracy=whole["balanced_accuracy"] or 0.0,
+        auroc=whole["auroc"],
+        kappa=whole["kappa"],
         classes={label: _class(pairs, label) for label in labels},
         confusion={human: {judge: counts[human, judge] for judge in labels} for human in labels},
-        intervals=_intervals(pairs, resamples),
+        intervals={
+            name: (found.low, found.high)
+            for name, found in bootstrap_figures(figures, len(pairs), resamples=resamples).items()
+        },
     )
 
 
 def auroc(scores: Sequence[float], positive: Sequence[bool]) -> float | None:
     """Probability that a positive scores above a negative; ties count one half.
 
-    Args:
-        scores: One score per item.
-        positive: Whether each item is a positive.
-
     Returns:
-        The area under the ROC curve; None where there are no positives or no negatives.
+        The area under the ROC curve; None if there are no positives or no negatives.
     """
     wins, negatives = 0.0, 0
     pairs = sorted(zip(scores, positive, strict=True))
@@ -139,33 +139,26 @@ def auroc(scores: Sequence[float], positive: Sequence[bool]) -> float | None:
     return wins / (negatives * positives) if negatives and positives else None
 
 
-def _pair(claim: JudgedClaim, judge_label: Label, is_binary: bool) -> _Pair:
-    human, judge = claim.human_label, _LETTERS[judge_label]
-    return _Pair(_letter(human, is_binary), _letter(judge, is_binary), claim.entailed or 0.0)
-
-
-def _letter(label: str, is_binary: bool) -> str:
-    return "NE" if is_binary and label != "E" else label
-
-
-def _figures(pairs: Sequence[_Pair]) -> dict[str, float | None]:
+def _figures(
+    pairs: Sequence[tuple[str, str]], entailed: Sequence[float]
+) -> dict[str, float | None]:
     n = len(pairs)
-    human, judge = Counter(pair.human for pair in pairs), Counter(pair.judge for pair in pairs)
-    same = Counter(pair.human for pair in pairs if pair.human == pair.judge)
+    human, judge = Counter(by for by, _ in pairs), Counter(by for _, by in pairs)
+    same = Counter(by_human for by_human, by_judge in pairs if by_human == by_judge)
     accuracy = same.total() / n
     chance = sum(human[label] * judge[label] for label in human) / n**2
     return {
         "accuracy": accuracy,
         "balanced_accuracy": sum(same[label] / human[label] for label in human) / len(human),
-        "auroc": auroc([pair.entailed for pair in pairs], [pair.human == "E" for pair in pairs]),
+        "auroc": auroc(entailed, [by_human == "E" for by_human, _ in pairs]),
         "kappa": (accuracy - chance) / (1 - chance) if chance < 1 else None,
     }
 
 
-def _class(pairs: Sequence[_Pair], label: str) -> ClassAgreement:
-    by_human = sum(pair.human == label for pair in pairs)
-    by_judge = sum(pair.judge == label for pair in pairs)
-    by_both = sum(pair.human == pair.judge == label for pair in pairs)
+def _class(pairs: Sequence[tuple[str, str]], label: str) -> ClassAgreement:
+    by_human = sum(human == label for human, _ in pairs)
+    by_judge = sum(judge == label for _, judge in pairs)
+    by_both = sum(human == judge == label for human, judge in pairs)
     return ClassAgreement(
         n=by_human,
         precision=by_both / by_judge if by_judge else None,
@@ -173,17 +166,161 @@ def _class(pairs: Sequence[_Pair], label: str) -> ClassAgreement:
     )
 
 
-def _intervals(pairs: Sequence[_Pair], resamples: int) -> dict[str, tuple[float, float]]:
-    generator = random.Random(_SEED)  # noqa: S311 - statistics, not cryptography
-    drawn: dict[str, list[float]] = {}
-    for _ in range(resamples):
-        for name, value in _figures(generator.choices(pairs, k=len(pairs))).items():
-            if value is not None:
-                drawn.setdefault(name, []).append(value)
-    return {name: _percentiles(sorted(values)) for name, values in drawn.items()}
+HumanLabel = Literal["E", "N", "C", "NE"]
+"""Entailed, neutral, contradicted; or not entailed, if people did not say which of the two."""
+
+LETTERS: Final[Mapping[Label, HumanLabel]] = {
+    Label.ENTAILED: "E",
+    Label.NEUTRAL: "N",
+    Label.CONTRADICTED: "C",
+}
+"""Label of a judge to that of people."""
+
+CONCURRENCY: Final = 8
+"""Claims before the judge at once."""
 
 
-def _percentiles(values: Sequence[float]) -> tuple[float, float]:
-    """The 2.5th and the 97.5th percentile of sorted values."""
-    last = len(values) - 1
-    return values[round(0.025 * last)], values[round(0.975 * last)]
+class LabelledClaim(BaseModel):
+    """A claim, its premises, and the label that people gave it."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    id: str
+    """The id of the claim in its file."""
+
+    premises: tuple[str, ...] = Field(min_length=1)
+    """The references, at least one."""
+
+    claim: str = Field(min_length=1)
+    """The text of the claim."""
+
+    label: HumanLabel
+    """The label that people gave."""
+
+    question: str | None = None
+    """The question behind claim and premises; None if unknown."""
+
+
+class JudgedClaim(NamedTuple):
+    """The label that people gave a claim, and the one that a judge gave it."""
+
+    human_label: HumanLabel
+    """The label that people gave."""
+
+    judge_label: Label | None
+    """The judge's label over all premises; None if it failed or left the claim undecided."""
+
+    entailed: float | None
+    """The judge's highest p(entailed) over the premises; 1 or 0 by label if it has none."""
+
+    has_probabilities: bool = True
+    """Whether every verdict behind ``entailed`` came with probabilities."""
+
+
+def read_labelled(path: str | Path) -> list[LabelledClaim]:
+    """Read JSON lines with ``id``, ``premises``, ``claim`` and ``label`` (E, N, C or NE).
+
+    Raises:
+        FileError: The file cannot be read, holds no claim, or a line lacks a field; names the line.
+    """
+    path = Path(path)
+    text = read_text(path, wanted="JSON-lines file of labelled claims")
+    rows = parse_json_lines(text, path, wanted="one labelled claim")
+    claims = [_labelled(row, f"{str(path)!r} line {number}") for number, row in rows]
+    if not claims:
+        raise FileError(f"{str(path)!r} holds no labelled claims: write one JSON object a line")
+    return claims
+
+
+def _labelled(row: Mapping[str, object], place: str) -> LabelledClaim:
+    try:
+        return LabelledClaim.model_validate(row)
+    except ValidationError:
+        # Without the cause: a validation error quotes the input, which may be private.
+        raise FileError(
+            f"{place} needs id, premises (a list of at least one), claim, and a label out of "
+            "E, N, C, NE"
+        ) from None
+
+
+def comparable(
+    people: Sequence[HumanLabel], judge: Sequence[Label | None]
+) -> list[tuple[str, str]]:
+    """Return the labels of people beside those of a judge, in letters that can be compared.
+
+    Some people only say "not entailed": if any label is NE, neutral and contradicted count as one
+    label on both sides.
+
+    Args:
+        people: The labels of people.
+        judge: The judge's labels of the same claims; those that are None are left out.
+    """
+    is_binary = "NE" in people
+
+    def letter(label: HumanLabel) -> str:
+        return "NE" if is_binary and label != "E" else label
+
+    pairs = zip(people, judge, strict=True)
+    return [(letter(human), letter(LETTERS[label])) for human, label in pairs if label is not None]
+
+
+async def judge_labelled(
+    judge: Judge,
+    claims: Sequence[LabelledClaim],
+    *,
+    concurrency: int = CONCURRENCY,
+    progress: bool | None = None,
+) -> list[JudgedClaim]:
+    """Have a judge decide the claims; premises are merged as metrics merge chunks.
+
+    Args:
+        judge: The judge to measure.
+        claims: Claims that people have labelled.
+        concurrency: Claims before the judge at once.
+        progress: As in ``evaluate_many``.
+
+    Returns:
+        One judged claim per claim, in order; one on which the judge failed is undecided.
+
+    Raises:
+        JudgeError: The judge failed on every claim; quotes the most frequent error.
+        ConfigError: ``concurrency`` is not positive.
+        MissingExtraError: ``progress=True`` without rich.
+    """
+    if concurrency < 1:
+        raise ConfigError(f"concurrency is {concurrency!r}: give 1 or more")
+    gate = asyncio.Semaphore(concurrency)
+    failures = Counter[str]()
+    with progress_bar("judging", total=len(claims), show=progress) as advance:
+
+        async def one(claim: LabelledClaim) -> JudgedClaim:
+            async with gate:
+                try:
+                    return await _judge(judge, claim)
+                except JudgeError as error:
+                    failures[str(error)] += 1
+                    return JudgedClaim(claim.label, None, None)
+                finally:
+                    advance()
+
+        judged = list(await asyncio.gather(*(one(claim) for claim in claims)))
+    if claims and failures.total() == len(claims):
+        (reason, _), *_ = failures.most_common(1)
+        raise JudgeError(f"the judge failed on every claim: {reason}")
+    return judged
+
+
+async def _judge(judge: Judge, claim: LabelledClaim) -> JudgedClaim:
+    claims = [Claim(text=claim.claim)]
+    matrix = await judge.check(claims, list(claim.premises), question=claim.question)
+    (merged,) = matrix.merged
+    if merged is None:
+        return JudgedClaim(claim.label, None, None)
+    # A claim is decided although a cell is not, if another premise entails it.
+    decided = [verdict for verdict in matrix.verdicts() if verdict is not None]
+    return JudgedClaim(
+        human_label=claim.label,
+        judge_label=merged,
+        entailed=max(map(probability, decided)),
+        has_probabilities=all(verdict.entailed is not None for verdict in decided),
+    )

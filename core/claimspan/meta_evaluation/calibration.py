@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict
 
 from claimspan.errors import ConfigError
 from claimspan.judges.cascade import Thresholds
-from claimspan.meta_evaluation.labelled import JudgedClaim, LabelledClaim
+from claimspan.meta_evaluation.agreement import JudgedClaim, LabelledClaim
 from claimspan.text.percentages import percent_hint
 from claimspan.verdicts import Label
 
@@ -100,17 +100,10 @@ def calibrate(
 def split_tune_test(
     claims: Sequence[LabelledClaim], judged: Sequence[JudgedClaim]
 ) -> tuple[list[JudgedClaim], list[JudgedClaim]]:
-    """Split judged claims into two halves by their premises, the same way every time.
+    """Split judged claims by their premises into a half to tune on, and one to test on.
 
-    Claims with the same premises stay together, so that nothing of the test half was seen in
-    tuning.
-
-    Args:
-        claims: The labelled claims.
-        judged: What the judge said of them, in the same order.
-
-    Returns:
-        The half to tune on, and the half to test on.
+    The split is the same every time. Claims with the same premises stay together, so that nothing
+    of the test half was seen in tuning.
     """
     halves: tuple[list[JudgedClaim], list[JudgedClaim]] = ([], [])
     for claim, verdict in zip(claims, judged, strict=True):

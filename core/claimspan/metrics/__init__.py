@@ -1,9 +1,8 @@
 """The metrics of claim-level RAG evaluation.
 
-``catalogue`` is the table of all metrics, ``selection`` says which of them are wanted, and
-``compute`` computes them; the formulas are in ``claims`` (of the response) and ``retrieval`` (of
-the retriever), on the truth values of ``truths``. ``coverage`` is how much of
-the ground truth the chunks hold by probability, ``expected`` how much of it the response states.
+``catalogue`` is the table of all metrics, and ``compute`` computes those that are wanted: shares of
+the truth values of ``truths``, and harmonic means (``means``). ``coverage`` is how much of the
+ground truth the chunks hold by probability.
 """
 
 from __future__ import annotations

@@ -13,8 +13,8 @@ from enum import StrEnum
 from typing import Final
 
 from claimspan.errors import ConfigError
-from claimspan.metrics import claims, counted, retrieval
-from claimspan.metrics.truths import Truth, Truths
+from claimspan.metrics import means
+from claimspan.metrics.truths import Truth, Truths, share
 
 __all__ = [
     "CATALOGUE",
@@ -60,9 +60,6 @@ class ClaimMetric:
     sentence: str
     """The definition in one sentence."""
 
-    formula: Callable[[Truths], float]
-    """Returns the value, 0 to 1, or raises ``UndefinedMetricError``."""
-
     needs: frozenset[str]
     """The matrices, fields of ``VerdictMatrices``, whose verdicts it is made of."""
 
@@ -75,6 +72,9 @@ class ClaimMetric:
 
     counted: Callable[[Truths], Sequence[Truth]] | None = None
     """The values that it is the share of; None if it is no share."""
+
+    mean: Callable[[Truths], float] | None = None
+    """Its formula if it is no share: returns the value, or raises ``UndefinedMetricError``."""
 
     told: str = ""
     """What is said of the values that count against the answer: ``{claims}``, ``{facts}`` or
@@ -93,6 +93,16 @@ class ClaimMetric:
     mean_of: tuple[str, ...] = ()
     """The metrics that it is the harmonic mean of; it is low only if one of them is."""
 
+    def value(self, truths: Truths) -> float:
+        """Return the value, 0 to 1.
+
+        Raises:
+            UndefinedMetricError: It has none.
+        """
+        if self.mean is not None:
+            return self.mean(truths)
+        return share(() if self.counted is None else self.counted(truths))
+
     @property
     def failure(self) -> bool:
         """The counted value that counts against the answer."""
@@ -104,10 +114,6 @@ class ClaimMetric:
         return self.told.partition("}")[0].removeprefix("{")
 
 
-def _needs(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
 _RC, _RX = "response_vs_chunks", "response_vs_context"
 _RG, _GR, _GC = "response_vs_ground_truth", "ground_truth_vs_response", "ground_truth_vs_chunks"
 
@@ -116,8 +122,7 @@ _ALL: Final = (
         name="faithfulness",
         group=Group.GENERATOR,
         sentence="Share of the response's claims that at least one chunk entails.",
-        formula=claims.faithfulness,
-        needs=_needs(_RC),
+        needs=frozenset({_RC}),
         counted=lambda truths: truths.faithful,
         told="{claims} {are} in no chunk",
     ),
@@ -127,8 +132,7 @@ _ALL: Final = (
         sentence="Share of the response's claims that all chunks, read together, entail. "
         "Faithfulness asks each chunk alone: the two differ if a claim's support is spread over "
         "several chunks, or if chunks contradict each other.",
-        formula=claims.groundedness,
-        needs=_needs(f"{_RC} {_RX}"),
+        needs=frozenset({_RC, _RX}),
         counted=lambda truths: truths.grounded,
         told="{claims} {are} not supported by the chunks read together",
     ),
@@ -136,60 +140,55 @@ _ALL: Final = (
         name="contradicted_by_chunks",
         group=Group.CONTRADICTIONS,
         sentence="Share of the response's claims that a chunk contradicts and none supports.",
-        formula=claims.contradicted_by_chunks,
-        needs=_needs(_RC),
+        needs=frozenset({_RC}),
         lower_is_better=True,
         threshold=GOOD_TO,
-        counted=counted.contradicted,
+        counted=lambda truths: truths.contradicted,
         told="{claims} {are} contradicted by {by}",
     ),
     ClaimMetric(
         name="precision",
         group=Group.OVERALL,
         sentence="Share of the response's claims that the ground truth entails.",
-        formula=claims.precision,
-        needs=_needs(_RG),
+        needs=frozenset({_RG}),
         counted=lambda truths: truths.correct,
         told="{claims} {are} not in the ground truth",
-        excused=counted.correct_or_more,
+        excused=lambda truths: truths.correct_or_more,
         excuse="the chunks support what a short ground truth does not mention",
-        never_good=counted.denied,
+        never_good=lambda truths: truths.denied,
     ),
     ClaimMetric(
         name="recall",
         group=Group.OVERALL,
         sentence="Share of the ground truth's claims that the response entails.",
-        formula=claims.recall,
-        needs=_needs(_GR),
+        needs=frozenset({_GR}),
         counted=lambda truths: truths.recalled,
         told="{facts} of the ground truth {are} missing from the answer",
-        never_good=counted.facts_denied,
+        never_good=lambda truths: truths.facts_denied,
     ),
     ClaimMetric(
         name="f1",
         group=Group.OVERALL,
         sentence="Harmonic mean of precision and recall, by the judge's grades.",
-        formula=claims.f1,
-        needs=_needs(f"{_RG} {_GR}"),
+        mean=means.f1,
+        needs=frozenset({_RG, _GR}),
         mean_of=("precision", "recall"),
     ),
     ClaimMetric(
         name="claim_recall",
         group=Group.RETRIEVER,
         sentence="Share of the ground truth's claims that at least one chunk entails.",
-        formula=retrieval.claim_recall,
-        needs=_needs(_GC),
+        needs=frozenset({_GC}),
         counted=lambda truths: truths.retrieved,
         told="{facts} of the ground truth {are} in no chunk",
-        excused=counted.retrieved_or_told,
+        excused=lambda truths: truths.retrieved_or_told,
         excuse="the answer states what the judge finds in no chunk, and the chunks support it",
     ),
     ClaimMetric(
         name="context_precision",
         group=Group.RETRIEVER,
         sentence="Share of the chunks that entail at least one claim of the ground truth.",
-        formula=retrieval.context_precision,
-        needs=_needs(_GC),
+        needs=frozenset({_GC}),
         threshold=None,
         counted=lambda truths: truths.relevant,
         told="{chunks} {are} not relevant to the ground truth",
@@ -198,22 +197,20 @@ _ALL: Final = (
         name="contradicted_by_ground_truth",
         group=Group.CONTRADICTIONS,
         sentence="Share of the response's claims that the ground truth contradicts.",
-        formula=claims.contradicted_by_ground_truth,
-        needs=_needs(_RG),
+        needs=frozenset({_RG}),
         lower_is_better=True,
         threshold=0.0,
-        counted=counted.denied,
+        counted=lambda truths: truths.denied,
         told="{claims} {are} contradicted by the ground truth",
     ),
     ClaimMetric(
         name="hallucination",
         group=Group.GENERATOR,
         sentence="Share of the response's claims that are wrong and that no chunk supports.",
-        formula=claims.hallucination,
-        needs=_needs(f"{_RC} {_RG}"),
+        needs=frozenset({_RC, _RG}),
         lower_is_better=True,
         threshold=GOOD_TO,
-        counted=counted.hallucinated,
+        counted=lambda truths: truths.hallucinated,
         told="{claims} {are} neither in a chunk nor in the ground truth",
     ),
     ClaimMetric(
@@ -221,22 +218,20 @@ _ALL: Final = (
         group=Group.GENERATOR,
         sentence="Of the ground truth's claims that were retrieved, the share that the response "
         "uses.",
-        formula=claims.context_utilization,
-        needs=_needs(f"{_GC} {_GR}"),
-        counted=counted.utilized,
+        needs=frozenset({_GC, _GR}),
+        counted=lambda truths: truths.utilized,
         told="{facts} of the ground truth that the chunks hold {are} missing from the answer",
     ),
     ClaimMetric(
         name="noise_sensitivity_in_relevant",
         group=Group.GENERATOR,
         sentence="Share of the response's claims that are wrong and come from a relevant chunk.",
-        formula=claims.noise_sensitivity_in_relevant,
-        needs=_needs(f"{_RC} {_RG} {_GC}"),
+        needs=frozenset({_RC, _RG, _GC}),
         lower_is_better=True,
         threshold=GOOD_TO,
-        counted=counted.wrong_in_relevant,
+        counted=lambda truths: truths.wrong_in_relevant,
         told="{claims} {are} not in the ground truth, but in a relevant chunk",
-        excused=lambda truths: counted.of_denied(truths, counted.wrong_in_relevant(truths)),
+        excused=lambda truths: truths.of_denied(truths.wrong_in_relevant),
         excuse="a short ground truth does not contradict it",
     ),
     ClaimMetric(
@@ -244,67 +239,65 @@ _ALL: Final = (
         group=Group.GENERATOR,
         sentence="Share of the response's claims that are wrong and come from irrelevant chunks "
         "only.",
-        formula=claims.noise_sensitivity_in_irrelevant,
-        needs=_needs(f"{_RC} {_RG} {_GC}"),
+        needs=frozenset({_RC, _RG, _GC}),
         lower_is_better=True,
         threshold=GOOD_TO,
-        counted=counted.wrong_in_irrelevant,
+        counted=lambda truths: truths.wrong_in_irrelevant,
         told="{claims} {are} not in the ground truth, but in irrelevant chunks",
-        excused=lambda truths: counted.of_denied(truths, counted.wrong_in_irrelevant(truths)),
+        excused=lambda truths: truths.of_denied(truths.wrong_in_irrelevant),
         excuse="a short ground truth does not contradict it",
     ),
     ClaimMetric(
         name="self_knowledge",
         group=Group.GENERATOR,
         sentence="Share of the response's claims that are right although no chunk supports them.",
-        formula=claims.self_knowledge,
-        needs=_needs(f"{_RC} {_RG}"),
+        needs=frozenset({_RC, _RG}),
         lower_is_better=None,
         threshold=None,
-        counted=counted.known,
+        counted=lambda truths: truths.known,
     ),
     ClaimMetric(
         name="correctness",
         group=Group.FACTS,
         sentence="Of the ground truth's claims that the response speaks about, the share it gets "
         "right.",
-        formula=claims.correctness,
-        needs=_needs(_GR),
+        needs=frozenset({_GR}),
         threshold=1.0,
-        counted=counted.taken_up,
+        counted=lambda truths: truths.taken_up,
         told="{facts} of the ground truth that the answer takes up {are} not as the answer has it",
     ),
     ClaimMetric(
         name="completeness",
         group=Group.FACTS,
         sentence="Share of the ground truth's claims that the response states.",
-        formula=claims.completeness,
-        needs=_needs(_GR),
+        needs=frozenset({_GR}),
         counted=lambda truths: truths.recalled,
         told="{facts} of the ground truth {are} missing from the answer",
-        never_good=counted.facts_denied,
+        never_good=lambda truths: truths.facts_denied,
     ),
     ClaimMetric(
         name="alignment",
         group=Group.FACTS,
         sentence="Harmonic mean of correctness and completeness; 0 if completeness is 0.",
-        formula=claims.alignment,
-        needs=_needs(_GR),
+        mean=means.alignment,
+        needs=frozenset({_GR}),
         mean_of=("correctness", "completeness"),
     ),
     ClaimMetric(
         name="soft_alignment",
         group=Group.FACTS,
         sentence="As alignment, with the judge's probabilities in place of its labels.",
-        formula=claims.soft_alignment,
-        needs=_needs(_GR),
+        mean=means.soft_alignment,
+        needs=frozenset({_GR}),
         mean_of=("correctness", "completeness"),
     ),
 )
 
 CATALOGUE: Final[Mapping[str, ClaimMetric]] = {metric.name: metric for metric in _ALL}
-"""Name to metric, the most telling first: RAGChecker's eleven, ``groundedness``, the two shares of
-contradicted claims, Pinecone's three, and ``soft_alignment``, which needs a judge with
+"""Name to metric, the most telling first: RAGChecker's eleven (arXiv 2408.08067, section 3.3 and
+appendix, with the exclusive noise rule of its package, version 0.1.9: by the paper a claim in both
+kinds of chunk would count twice), Pinecone's three (its evaluation API), and ours:
+``groundedness``, the shares of contradicted claims, and ``soft_alignment``, which needs
 probabilities."""
 
 METRICS: Final = tuple(CATALOGUE)
@@ -328,13 +321,7 @@ LOW_RECORDS: Final = "low"
 
 
 def unknown_metric(what: str, name: object, known: Sequence[str] = METRICS) -> ConfigError:
-    """Return the error for a name that no metric has, with the name that was meant.
-
-    Args:
-        what: What got the name, as the message begins.
-        name: The name.
-        known: The names that there are.
-    """
+    """Return the error for a name that no metric has, with the name that was meant."""
     near = get_close_matches(str(name), known, n=1)
     hint = f"did you mean {near[0]!r}?" if near else f"give one of {', '.join(known)}"
     return ConfigError(f"{what} got the unknown metric {name!r}: {hint}")

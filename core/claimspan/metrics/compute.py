@@ -27,7 +27,7 @@ Undefined = Literal["omit", "zero"]
 """What becomes of a metric without a value: it is left out, or it is 0.0 as in ragchecker 0.1.9."""
 
 Labels = Sequence[Label | str | None]
-"""One label for each claim, in any spelling that ``Label.parse`` takes; None where undecided."""
+"""One label for each claim, in any spelling that ``Label.parse`` takes; None if undecided."""
 
 # One verdict per label: a record can have thousands of cells.
 _BARE: Final = {label: Verdict(label=label) for label in Label}
@@ -111,7 +111,7 @@ def measure(
         if name not in metrics:
             continue
         try:
-            values[name] = metric.formula(truths)
+            values[name] = metric.value(truths)
         except UndefinedMetricError as error:
             # A metric whose labels were not given was not asked for, and is left out in both modes.
             if undefined == "zero" and not error.not_given:

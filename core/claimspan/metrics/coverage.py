@@ -14,6 +14,7 @@ from typing import Final, Literal
 from pydantic import BaseModel, ConfigDict
 
 from claimspan.errors import ConfigError
+from claimspan.metrics.means import probability
 from claimspan.verdicts import Label, ScoreMode, Verdict, VerdictMatrix
 
 __all__ = ["Combination", "ContextCoverage", "Scoring", "coverage", "coverage_of_set"]
@@ -22,7 +23,7 @@ Combination = Literal["or", "max"]
 """``or``: p that any chunk entails the fact, if chunks were independent; ``max``: the best p."""
 
 Scoring = Literal["continuous", "discrete"]
-"""``continuous``: by p(entailed), where the judge has it; ``discrete``: by the label, 1 or 0."""
+"""``continuous``: by p(entailed), if the judge has it; ``discrete``: by the label, 1 or 0."""
 
 
 class ContextCoverage(BaseModel):
@@ -31,7 +32,7 @@ class ContextCoverage(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     per_chunk: tuple[float | None, ...]
-    """Mean over the facts, shape ``(n_chunks,)``; None where a verdict is undecided."""
+    """Mean over the facts, shape ``(n_chunks,)``; None if a verdict is undecided."""
 
     combined_or: float | None
     """Mean over the facts of 1 - Π(1 - p); with labels alone this is ``claim_recall``."""
@@ -40,7 +41,7 @@ class ContextCoverage(BaseModel):
     """Mean over the facts of the highest probability of any chunk."""
 
     score_mode: ScoreMode | None
-    """Whether the verdicts have probabilities; None where none is decided."""
+    """Whether the verdicts have probabilities; None if none is decided."""
 
 
 def coverage(matrix: VerdictMatrix) -> ContextCoverage:
@@ -74,7 +75,7 @@ def coverage_of_set(
         scoring: What an entailed fact counts.
 
     Returns:
-        A value between 0 and 1; None without facts or chunks, or where a verdict is undecided.
+        A value between 0 and 1; None without facts or chunks, or if a verdict is undecided.
 
     Raises:
         ConfigError: ``combine`` or ``scoring`` is unknown.
@@ -92,26 +93,12 @@ def coverage_of_set(
     return math.fsum(facts) / len(facts)
 
 
-def _entailed(verdict: Verdict) -> float:
-    if verdict.entailed is not None:
-        return verdict.entailed
-    return _is_entailed(verdict)
-
-
-def _is_entailed(verdict: Verdict) -> float:
-    return 1.0 if verdict.label is Label.ENTAILED else 0.0
-
-
-def _any_entails(probabilities: Sequence[float]) -> float:
-    return 1 - math.prod(1 - each for each in probabilities)
-
-
 _COMBINED: Final[dict[Combination, Callable[[Sequence[float]], float]]] = {
-    "or": _any_entails,
+    "or": lambda probabilities: 1 - math.prod(1 - each for each in probabilities),
     "max": max,
 }
 
 _SCORED: Final[dict[Scoring, Callable[[Verdict], float]]] = {
-    "continuous": _entailed,
-    "discrete": _is_entailed,
+    "continuous": probability,
+    "discrete": lambda verdict: float(verdict.label is Label.ENTAILED),
 }

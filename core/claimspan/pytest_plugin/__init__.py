@@ -1,24 +1,29 @@
-"""Gates in pytest: a test fails where scores are too low, or worse than a baseline's.
+"""Gates in pytest: a test fails if scores are too low, or worse than a baseline's.
 
     def test_the_answers_are_grounded(claimspan_gate):
         claimspan_gate(records, judge="lexical", min={"faithfulness": 0.8}, baseline="last.jsonl")
 
-pytest imports this module in every run, also where nobody uses it: what a gate needs is imported
-when a test asks for the fixture.
+pytest imports this module in every run, also if no test uses it: what a gate needs is imported when
+a test asks for the fixture.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import pytest
-
-from claimspan.pytest_plugin.names import MARKER, PROPERTY
 
 if TYPE_CHECKING:
     from claimspan.pytest_plugin.gate import PytestGate
 
-__all__ = ["claimspan_gate"]
+__all__ = ["MARKER", "PROPERTY", "claimspan_gate"]
+
+
+MARKER: Final = "claimspan_gate"
+"""Marker with default arguments of the fixture, for a test, a class or a module."""
+
+PROPERTY: Final = "claimspan_gate"
+"""Property of a test that holds the line of a gate, in reports and in JUnit files."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -1,4 +1,4 @@
-"""The fixture ``claimspan_gate``: evaluates records, and fails the test where a rule does not hold.
+"""The fixture ``claimspan_gate``: evaluates records, and fails the test if a rule does not hold.
 
 The rules and the table are those of ``claimspan gate``.
 """
@@ -15,8 +15,8 @@ import pytest
 from pydantic import JsonValue
 
 from claimspan.comparison.gate import Gate, GateResult, check_gate
-from claimspan.comparison.gate_tables import gate_as_text, gate_line
 from claimspan.comparison.systems import System, holds_results, read_system, system_of_rows
+from claimspan.comparison.tables import gate_as_text, gate_line
 from claimspan.errors import ConfigError
 from claimspan.evaluation.evaluate import aevaluate_many, evaluate_many
 from claimspan.evaluation.result import Evaluation
@@ -25,7 +25,7 @@ from claimspan.files.jsonl import read_text
 from claimspan.files.private import write_private
 from claimspan.files.record_files import read_records
 from claimspan.judges import Judge, default_judge, judge_of
-from claimspan.pytest_plugin.names import MARKER, PROPERTY
+from claimspan.pytest_plugin import MARKER, PROPERTY
 from claimspan.records import RagRecord
 from claimspan.results.rows import ResultRow
 from claimspan.text.visible import visible
@@ -92,7 +92,7 @@ class PytestGate:
     def __call__(
         self, subject: Sequence[RagRecord] | str | Path, **options: Unpack[GateOptions]
     ) -> GateResult:
-        """Check the rules, and fail the test where one does not hold.
+        """Check the rules, and fail the test if one does not hold.
 
         Args:
             subject: Records, a file of records, or a file of results.
@@ -107,7 +107,8 @@ class PytestGate:
         chosen = self._chosen(options)
         records = self._records(subject)
         if records is None:
-            return self._check_file(self._root / str(subject), chosen)
+            path = self._root / str(subject)
+            return self._check(read_system(path), path, chosen)
         done = evaluate_many(
             records, judge=_judge(chosen), metrics=_selection(chosen), progress=False
         )
@@ -121,7 +122,8 @@ class PytestGate:
         chosen = self._chosen(options)
         records = self._records(subject)
         if records is None:
-            return self._check_file(self._root / str(subject), chosen)
+            path = self._root / str(subject)
+            return self._check(read_system(path), path, chosen)
         done = await aevaluate_many(
             records, judge=_judge(chosen), metrics=_selection(chosen), progress=False
         )
@@ -143,7 +145,7 @@ class PytestGate:
         return chosen
 
     def _records(self, subject: Sequence[RagRecord] | str | Path) -> Sequence[RagRecord] | None:
-        """The records to evaluate; None where the subject is a file of results."""
+        """The records to evaluate; None if the subject is a file of results."""
         if isinstance(subject, str | Path):
             path = self._root / subject
             if holds_results(path):
@@ -168,22 +170,31 @@ class PytestGate:
         write_private(path, text, what="the results")
         return self._check(system_of_rows(path.stem, rows), path, chosen)
 
-    def _check_file(self, path: Path, chosen: GateOptions) -> GateResult:
-        __tracebackhide__ = True
-        return self._check(read_system(path), path, chosen)
-
     def _check(self, system: System, path: Path, chosen: GateOptions) -> GateResult:
         __tracebackhide__ = True
         updates = bool(self._request.config.getoption("--claimspan-update-baseline"))
         baseline = self._root / chosen["baseline"] if "baseline" in chosen else None
         # An update is for when the old baseline is absent, or no longer right: it decides nothing.
-        before = None if baseline is None or updates else _existing(baseline)
+        before: System | None = None
+        if baseline is not None and not updates:
+            if not baseline.exists():
+                raise ConfigError(
+                    f"there is no baseline {str(baseline)!r}: make it of new results with "
+                    "pytest --claimspan-update-baseline"
+                )
+            before = read_system(baseline)
+        rules = {name: value for name, value in chosen.items() if name in Gate.model_fields}
+        metrics = chosen.get("metrics")
+        # Without a baseline they only say what is measured.
+        rules["metrics"] = None if metrics is None or baseline is None else names_given(metrics)
         result = check_gate(
-            system, _gate(chosen), baseline=before, may_be_empty=updates and baseline is not None
+            system, Gate.of(rules), baseline=before, may_be_empty=updates and baseline is not None
         )
         said = f"{gate_line(result)}; results: {path}"
         if updates and baseline is not None and result.passed:
-            _copy(path, baseline)
+            if path.resolve() != baseline.resolve():
+                text = read_text(path, wanted="file of results")
+                write_private(baseline, text, what="the baseline")
             said += f"; they are the baseline {baseline} now"
         self._request.node.user_properties.append((PROPERTY, visible(said)))
         if not result.passed:
@@ -216,14 +227,6 @@ def _selection(chosen: GateOptions) -> Selection:
     return Selection.of(chosen.get("metrics"), chosen.get("thresholds"))
 
 
-def _gate(chosen: GateOptions) -> Gate:
-    rules = {name: value for name, value in chosen.items() if name in Gate.model_fields}
-    metrics = chosen.get("metrics")
-    # Without a baseline they only say what is measured.
-    compared = None if metrics is None or "baseline" not in chosen else names_given(metrics)
-    return Gate.of({**rules, "metrics": compared})
-
-
 def _judge(chosen: GateOptions) -> Judge:
     judge, options = chosen.get("judge"), chosen.get("judge_options")
     if judge is None or isinstance(judge, str):
@@ -231,18 +234,3 @@ def _judge(chosen: GateOptions) -> Judge:
     if options:
         raise ConfigError("judge_options is for a judge that is named: give this one its options")
     return judge_of(judge)
-
-
-def _existing(baseline: Path) -> System:
-    if not baseline.exists():
-        raise ConfigError(
-            f"there is no baseline {str(baseline)!r}: make it of new results with "
-            "pytest --claimspan-update-baseline"
-        )
-    return read_system(baseline)
-
-
-def _copy(results: Path, baseline: Path) -> None:
-    if results.resolve() != baseline.resolve():
-        text = read_text(results, wanted="file of results")
-        write_private(baseline, text, what="the baseline")

@@ -8,13 +8,10 @@ that of several, which ``compare_entries`` compares. ``outline`` puts either int
 
 from __future__ import annotations
 
-from claimspan.report.compared import compare_entries
-from claimspan.report.entries import ReportClaim, ReportEntry, ReportSystem
-from claimspan.report.markdown_page import render_markdown
-from claimspan.report.outline import ReportOutline, outline
+from claimspan.report.entries import ReportClaim, ReportEntry, ReportSystem, TraceLinks
+from claimspan.report.figures import MetricSummary, compare_entries, summarise
+from claimspan.report.outline import ReportOutline, outline, render_markdown
 from claimspan.report.page import render_comparison, render_report
-from claimspan.report.summary import MetricSummary, summarise
-from claimspan.report.trace_links import TraceLinks
 
 __all__ = [
     "MetricSummary",

@@ -7,18 +7,23 @@ whichever way the records were read.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from string import Formatter
+from typing import Final
+from urllib.parse import SplitResult, urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
+from claimspan.errors import ConfigError
 from claimspan.evaluation.diagnosis import CLOSE_CALL
 from claimspan.evaluation.judgement import NEUTRAL, UNKNOWN, Assessment, Judgement
 from claimspan.records import Chunk
 from claimspan.verdicts import Claim, Label
 
-__all__ = ["ReportClaim", "ReportEntry", "ReportSystem"]
+__all__ = ["ReportClaim", "ReportEntry", "ReportSystem", "TraceLinks"]
 
 
 class ReportClaim(Claim):
@@ -27,22 +32,22 @@ class ReportClaim(Claim):
     label: Label | None = None
     """A response claim against all chunks, or a ground-truth claim against the response.
 
-    None where the judge was undecided.
+    None if the judge was undecided.
     """
 
     ground_truth_label: Label | None = None
-    """A response claim against the ground truth; None where undecided or without ground truth."""
+    """A response claim against the ground truth; None if undecided or without ground truth."""
 
     confidence: float | None = None
-    """Probability of ``label``, 0 to 1; None where the judge gave only labels."""
+    """Probability of ``label``, 0 to 1; None if the judge gave only labels."""
 
     entailed: float | None = None
     """Highest probability that a chunk entails a response claim, or that the response entails a
-    ground-truth claim; None where the judge gave only labels."""
+    ground-truth claim; None if the judge gave only labels."""
 
     context_label: Label | None = None
-    """A response claim against all chunks read together; None where it is as ``label``, where the
-    judge was undecided, and where it reads each chunk on its own."""
+    """A response claim against all chunks read together; None if it is as ``label``, if the
+    judge was undecided, and if it reads each chunk on its own."""
 
     supported_by: tuple[str, ...] = ()
     """Ids of the chunks that entail the claim."""
@@ -65,14 +70,14 @@ class ReportEntry(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     trace_id: str = ""
-    """Hexadecimal id of the trace, for looking up the record in a tracing backend; empty where the
+    """Hexadecimal id of the trace, for looking up the record in a tracing backend; empty if the
     record was evaluated from a file."""
 
     span_id: str = ""
     """Hexadecimal id of the record's root span within that trace; empty as ``trace_id`` is."""
 
     record_id: str | None = None
-    """The caller's own id of the query; None where it has none."""
+    """The caller's own id of the query; None if it has none."""
 
     query: str
     """The question of the user."""
@@ -81,7 +86,7 @@ class ReportEntry(BaseModel):
     """The answer that the pipeline gave."""
 
     ground_truth: str | None = None
-    """The correct response; None where it is not known."""
+    """The correct response; None if it is not known."""
 
     chunks: tuple[Chunk, ...] = ()
     """The chunks that the generator read, in its order."""
@@ -99,7 +104,7 @@ class ReportEntry(BaseModel):
     """Number of claims that did not fit into the limits of a span; the scores include them."""
 
     claims_undecided: int | None = None
-    """Number of claims with a verdict that the judge left undecided; None where not known."""
+    """Number of claims with a verdict that the judge left undecided; None if not known."""
 
     scores: Mapping[str, float] = Field(default_factory=dict[str, float])
     """Name of a metric to its value; an undefined metric is absent."""
@@ -123,22 +128,22 @@ class ReportEntry(BaseModel):
     """State in which the evaluation ended: ``evaluated``, ``timeout``, ``judge_error``..."""
 
     reason: str | None = None
-    """Details of the status; None where there are none."""
+    """Details of the status; None if there are none."""
 
     late: bool = False
     """Whether the scores arrived after the record's own spans had ended."""
 
     judge: str = ""
-    """Name of the judge; empty where no judge was called."""
+    """Name of the judge; empty if no judge was called."""
 
     judge_calls: int = 0
     """Number of calls that the judge made for this record."""
 
     cost_usd: float | None = None
-    """Cost of these calls in US dollars; None where the price is not known."""
+    """Cost of these calls in US dollars; None if the price is not known."""
 
     started: datetime | None = None
-    """Time at which the pipeline started, with a time zone; None where it is not known."""
+    """Time at which the pipeline started, with a time zone; None if it is not known."""
 
     seconds: float = 0.0
     """Duration of the pipeline in seconds, evaluation not included."""
@@ -164,7 +169,7 @@ class ReportEntry(BaseModel):
 
     @property
     def least_confidence(self) -> float | None:
-        """How sure the judge is of its least sure label of a claim; None where it is not known."""
+        """How sure the judge is of its least sure label of a claim; None if it is not known."""
         claims = (*self.response_claims, *self.ground_truth_claims)
         return min((c.confidence for c in claims if c.confidence is not None), default=None)
 
@@ -183,3 +188,97 @@ class ReportSystem:
 
     entries: tuple[ReportEntry, ...]
     """Its records, in any order."""
+
+
+FIELDS: Final = ("trace_id", "span_id")
+"""What a template may name."""
+
+_EXAMPLE: Final = "such as http://localhost:6006/projects/x/traces/{trace_id}"
+
+# A browser drops some characters of an address and rewrites others, so that what it opens is not
+# what was checked. Those of RFC 3986 it takes as they are.
+_ADDRESS: Final = re.compile(r"[A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=%-]*")
+
+# Damaged files may hold any text as an id, and no backend has a trace for such a one.
+_ID: Final = re.compile(r"[0-9A-Fa-f]{1,64}")
+
+
+@dataclass(frozen=True, slots=True)
+class TraceLinks:
+    """Makes the address of a record's trace out of a template."""
+
+    template: str
+    """An http or https address in which ``{trace_id}``, and ``{span_id}`` if wanted, stand for the
+    hexadecimal ids of the trace and of the record's root span."""
+
+    def __post_init__(self) -> None:
+        """Check the template.
+
+        Raises:
+            ConfigError: It is no such address, or names another field. The message does not quote
+                it, as it might have a key in it.
+        """
+        address = _split(_without_fields(self.template))
+        if address.scheme not in ("http", "https"):
+            raise ConfigError(f"the template of trace addresses is not http or https: {_hint()}")
+        if not address.hostname or "{" in _split(self.template).netloc:
+            raise ConfigError(
+                f"the template of trace addresses has no fixed host before its path: {_hint()}"
+            )
+        if "@" in address.netloc:
+            raise ConfigError(
+                "the template of trace addresses has a user name or a password, which every reader "
+                "of the report would see: leave them out"
+            )
+
+    def url(self, entry: ReportEntry) -> str | None:
+        """Return the address of a record's trace.
+
+        Returns:
+            The address; None if the record has no trace, or lacks an id that the template names.
+        """
+        ids = {"trace_id": entry.trace_id, "span_id": entry.span_id}
+        named = [ids[field] for field in FIELDS if f"{{{field}" in self.template]
+        return self.template.format_map(ids) if all(map(_ID.fullmatch, named)) else None
+
+
+def _without_fields(template: str) -> str:
+    """The template without its fields, all of which are known."""
+    try:
+        parts = list(Formatter().parse(template))
+    except ValueError:
+        raise ConfigError(
+            f"the template of trace addresses has a brace without its partner: {_hint()}"
+        ) from None
+    fields = [field for _, field, _, _ in parts if field is not None]
+    unknown = next((field for field in fields if field not in FIELDS), None)
+    if unknown is not None:
+        raise ConfigError(
+            f"the template of trace addresses names {unknown!r}: the names are "
+            "{trace_id} and {span_id}"
+        )
+    if any(spec or conversion for _, _, spec, conversion in parts):
+        raise ConfigError(
+            "the template of trace addresses formats a field: ids are put in as they are, "
+            "by {trace_id} and {span_id} alone"
+        )
+    if "trace_id" not in fields:
+        raise ConfigError(f"the template of trace addresses has no {{trace_id}}: {_hint()}")
+    rest = "".join(literal for literal, *_ in parts)
+    if not _ADDRESS.fullmatch(rest):
+        raise ConfigError(
+            "the template of trace addresses has a character that no address has: write spaces, "
+            "braces, letters with accents and the like in their percent-encoded form"
+        )
+    return rest
+
+
+def _split(address: str) -> SplitResult:
+    try:
+        return urlsplit(address)
+    except ValueError:
+        raise ConfigError(f"the template of trace addresses is no address: {_hint()}") from None
+
+
+def _hint() -> str:
+    return f"give an address {_EXAMPLE}"

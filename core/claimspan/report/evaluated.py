@@ -39,12 +39,7 @@ _LOOKED_AT: Final = 5
 
 
 def entry_of_evaluation(record: RagRecord, evaluation: Evaluation) -> ReportEntry:
-    """Return the entry of a record that was evaluated from a file.
-
-    Args:
-        record: The record.
-        evaluation: What evaluating it has led to.
-    """
+    """Return the entry of a record that was evaluated from a file."""
     return ReportEntry(
         record_id=record.id,
         query=record.query,
@@ -82,7 +77,7 @@ def entry_of_evaluation(record: RagRecord, evaluation: Evaluation) -> ReportEntr
 
 
 def holds_results(path: Path) -> bool:
-    """Whether a file holds results rather than traces; False where it cannot be read."""
+    """Whether a file holds results rather than traces; False if it cannot be read."""
     try:
         with path.open("rb") as file:
             lines = islice(filter(bytes.strip, file), _LOOKED_AT)
@@ -166,7 +161,10 @@ async def _recorded_entries(path: Path, skip: Callable[[int], None] | None) -> l
         if not isinstance(row, InputRow):
             continue
         if row.recorded.is_empty:
-            entries.append(_pending(row.record))
+            # Ragchecker has not come to it: no judge failed, and none was asked.
+            pending = {"status": "pending", "reason": "not evaluated yet"}
+            entry = entry_of_evaluation(row.record, Evaluation())
+            entries.append(entry.model_copy(update=pending))
             continue
         found = await evaluate_recorded(row.record, row.recorded, None, "omit", Selection.of("all"))
         # What is recorded may be another version's figures: they are shown, not ours.
@@ -175,12 +173,6 @@ async def _recorded_entries(path: Path, skip: Callable[[int], None] | None) -> l
         shown = {"metrics": {**found.metrics, **known}, "undefined": undefined}
         entries.append(entry_of_evaluation(row.record, found.model_copy(update=shown)))
     return entries
-
-
-def _pending(record: RagRecord) -> ReportEntry:
-    """A record that ragchecker has not come to: no judge failed, and none was asked."""
-    entry = entry_of_evaluation(record, Evaluation())
-    return entry.model_copy(update={"status": "pending", "reason": "not evaluated yet"})
 
 
 # --- claims with their verdicts -----------------------------------------------------------------

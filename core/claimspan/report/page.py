@@ -6,6 +6,7 @@ import base64
 import gzip
 import hashlib
 import json
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -19,26 +20,24 @@ from pydantic import JsonValue
 from claimspan.comparison.comparison import Comparison
 from claimspan.errors import MissingExtraError
 from claimspan.evaluation.diagnosis import Part
-from claimspan.evaluation.judgement import LOW
-from claimspan.metrics.catalogue import CATALOGUE, DEFAULT_METRICS
+from claimspan.evaluation.judgement import GOOD, LOW, NEUTRAL, UNKNOWN
+from claimspan.metrics.catalogue import CATALOGUE, DEFAULT_METRICS, METRICS
 from claimspan.progress import progress_bar
-from claimspan.report.compared import paper_rows, view_metrics
-from claimspan.report.entries import ReportEntry, ReportSystem
-from claimspan.report.questions import (
-    LABELS,
-    PAGE_SIZE,
-    Question,
-    index_of,
-    side_by_side,
-    worst_first,
+from claimspan.report.entries import ReportEntry, ReportSystem, TraceLinks
+from claimspan.report.figures import (
+    Metric,
+    MetricSummary,
+    SliceKey,
+    compared_metrics,
+    describe,
+    slice_keys,
+    slice_value,
+    slices_of,
+    summarise,
 )
-from claimspan.report.slices import slice_keys, slices_of
-from claimspan.report.summary import Metric, MetricSummary, describe, summarise
-from claimspan.report.trace_links import TraceLinks
-from claimspan.report.views import (
+from claimspan.report.record_view import (
     CONFLICTING,
     UNDECIDED,
-    AnswerView,
     response_label,
     view_record,
 )
@@ -48,12 +47,19 @@ from claimspan.verdicts import Label
 if TYPE_CHECKING:
     import jinja2
 
-__all__ = ["main_metric", "render_comparison", "render_report", "row_metrics"]
-
-_TEMPLATE: Final = "report.html.j2"
-_RECORD: Final = "record.html.j2"
-_SCRIPT: Final = "report.js"
-_STYLE: Final = "report.css"
+__all__ = [
+    "LABELS",
+    "PAGE_SIZE",
+    "Question",
+    "html_environment",
+    "index_of",
+    "main_metric",
+    "render_comparison",
+    "render_report",
+    "row_metrics",
+    "side_by_side",
+    "worst_first",
+]
 
 _FIRST_COLUMNS: Final = ("faithfulness", "f1")
 """What says most of an answer: of its use of the chunks, and of the whole. The user's own metrics
@@ -71,7 +77,7 @@ _FIRST_LINE: Final = 240
 _PACKING: Final = 6
 """Level of the compression: 9 takes twice the time for one hundredth of the size."""
 
-_LABELS: Final = (
+_CLAIM_LABELS: Final = (
     Label.ENTAILED,
     CONFLICTING,
     Label.NEUTRAL,
@@ -112,14 +118,11 @@ def render_report(
         links: Links each record to its trace; None shows the id alone.
         progress: Show a progress bar; None shows it on a terminal.
 
-    Returns:
-        The HTML of the page.
-
     Raises:
         MissingExtraError: jinja2 is not installed.
     """
-    page = _Page([ReportSystem("", tuple(entries))], worst_first(entries), None, links)
-    return page.render(title, progress=progress)
+    systems = [ReportSystem("", tuple(entries))]
+    return _render(systems, worst_first(entries), None, title, links, progress)
 
 
 def render_comparison(
@@ -139,16 +142,13 @@ def render_comparison(
         links: As for ``render_report``.
         progress: As for ``render_report``.
 
-    Returns:
-        The HTML of the page; what ``render_report`` promises of it holds here too.
-
     Raises:
         MissingExtraError: jinja2 is not installed.
     """
     # One metric for the whole page, found over all systems: one of them may lack ground truths.
     entries = [entry for system in systems for entry in system.entries]
     questions = side_by_side(systems, main_metric(summarise(entries)).name)
-    return _Page(systems, questions, comparison, links).render(title, progress=progress)
+    return _render(systems, questions, comparison, title, links, progress)
 
 
 def main_metric(summaries: Sequence[MetricSummary]) -> Metric:
@@ -165,178 +165,163 @@ def row_metrics(summaries: Sequence[MetricSummary]) -> list[Metric]:
     return [found[name] for name in names if name in found][:_ROW_LIMIT]
 
 
-@dataclass(frozen=True)
-class _Page:
-    """What a page is made of."""
+def _render(
+    systems: Sequence[ReportSystem],
+    questions: Sequence[Question],
+    comparison: Comparison | None,
+    title: str,
+    links: TraceLinks | None,
+    progress: bool | None,
+) -> str:
+    environment = html_environment("report")
+    entries = [entry for system in systems for entry in system.entries]
+    summaries = summarise(entries)
+    metrics = [summary.metric for summary in summaries]
+    main, columns = main_metric(summaries), row_metrics(summaries)
+    # Macros see nothing of the page's own values.
+    names = {"explained": CATALOGUE, "part_names": _BLAMED}
+    macros = environment.get_template("record.html.j2", globals=names).module
+    row: Callable[..., str] = getattr(macros, "versus" if comparison else "single")
 
-    systems: Sequence[ReportSystem]
-    questions: Sequence[Question]
-    comparison: Comparison | None
-    links: TraceLinks | None
-
-    def render(self, title: str, *, progress: bool | None) -> str:
-        script, environment = _read(_SCRIPT), _environment()
-        entries = [entry for system in self.systems for entry in system.entries]
-        summaries = summarise(entries)
-        with progress_bar("rendering", total=len(self.questions), show=progress) as advance:
-            items = self._items(environment, summaries, advance)
-            # In this order: the items are one iterator, and the blocks hold what is left of it.
-            first_page, blocks = list(islice(items, PAGE_SIZE)), list(_compressed(items))
-        return environment.get_template(_TEMPLATE).render(
-            title=title,
-            script=script,
-            # The Content-Security-Policy admits only the script with this hash, so that markup
-            # in a chunk could not run even if it were not escaped.
-            script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
-            style=_read(_STYLE),
-            first_page=first_page,
-            blocks=blocks,
-            glossary=_glossary(entries),
-            metrics=[summary.metric for summary in summaries],
-            columns=[] if self.comparison else row_metrics(summaries),
-            main=main_metric(summaries),
-            systems=[system.name for system in self.systems],
-            n_rows=len(self.questions),
-            **self._sliced(entries, summaries),
-            **_tiles(summaries),
-            **_overview(entries),
-            part_words=_WORDS,
-            part_rows=[(each.name, *_counted(each.entries)) for each in self.systems],
-            **_compared(self.comparison),
-        )
-
-    def _items(
-        self,
-        environment: jinja2.Environment,
-        summaries: Sequence[MetricSummary],
-        advance: Callable[[], None],
-    ) -> Iterator[str]:
+    def rows(advance: Callable[[], None]) -> Iterator[str]:
         """The HTML of each row, made when it is asked for: all of them would take gigabytes."""
-        macro = "versus" if self.comparison else "single"
-        # Macros see nothing of the page's own values.
-        names = {"explained": CATALOGUE, "part_names": _BLAMED}
-        module = environment.get_template(_RECORD, globals=names).module
-        render: Callable[..., str] = getattr(module, macro)
-        main, columns = main_metric(summaries), row_metrics(summaries)
-        for place, question in enumerate(self.questions):
+        for place, question in enumerate(questions):
             key = f"e{place}"
-            if self.comparison:
-                yield render(key, question.query, self._answers(key, question), main)
+            if comparison:
+                pairs = zip(systems, question.entries, strict=True)
+                answers = [
+                    (system.name, view_record(f"{key}s{number}", entry, links) if entry else None)
+                    for number, (system, entry) in enumerate(pairs)
+                ]
+                yield row(key, question.query, answers, main)
             else:
-                (entry,) = question.answered
-                yield render(key, view_record(key, entry, self.links), columns)
+                yield row(key, view_record(key, question.answered[0], links), columns)
             advance()
 
-    def _answers(self, key: str, question: Question) -> list[AnswerView]:
-        pairs = zip(self.systems, question.entries, strict=True)
-        return [
-            AnswerView(
-                system.name,
-                view_record(f"{key}s{number}", entry, self.links) if entry else None,
-            )
-            for number, (system, entry) in enumerate(pairs)
-        ]
+    with progress_bar("rendering", total=len(questions), show=progress) as advance:
+        items = rows(advance)
+        # In this order: the items are one iterator, and the blocks hold what is left of it.
+        first_page, blocks = list(islice(items, PAGE_SIZE)), list(_compressed(items))
+    # What is measured by default and the user's own stand before the others.
+    tiles: dict[bool, list[MetricSummary]] = {True: [], False: []}
+    for summary in summaries:
+        name = summary.metric.name
+        tiles[name in DEFAULT_METRICS or name not in CATALOGUE].append(summary)
+    keys, wanted = slice_keys(entries, len(systems)), [metric.name for metric in columns]
+    slices = [
+        (key, [(system.name, slices_of(system.entries, key, wanted)) for system in systems])
+        for key in keys
+    ]
+    claims = Counter(response_label(c) for e in entries for c in e.response_claims)
+    judged = Counter(entry.judgement.label for entry in entries)
+    blamed = dict(zip(_WORDS, _counted(entries)[1], strict=True))
+    started = [entry.started for entry in entries if entry.started]
+    defined = {name for entry in entries for name in (*entry.scores, *entry.undefined)}
+    return environment.get_template("report.html.j2").render(
+        title=title,
+        first_page=first_page,
+        blocks=blocks,
+        n_rows=len(questions),
+        n_records=len(entries),
+        systems=[system.name for system in systems],
+        metrics=metrics,
+        main=main,
+        columns=[] if comparison else columns,
+        main_tiles=tiles[True],
+        other_tiles=tiles[False],
+        # Ours that a record has or lacks: the reason of an undefined one links there as well.
+        glossary=[describe(name) for name in CATALOGUE if name in defined],
+        slices=slices,
+        slice_columns=columns,
+        has_intervals=any(
+            mean.low is not None
+            for _, tables in slices
+            for _, table in tables
+            for each in table
+            for mean in each.scores.values()
+        ),
+        index=index_of(questions, metrics, keys),
+        statuses=Counter(entry.status for entry in entries).most_common(),
+        judges=sorted({entry.judge for entry in entries if entry.judge}),
+        judge_calls=sum(entry.judge_calls for entry in entries),
+        # Records whose price is not known are left out: their number of calls is shown all the
+        # same. Not fsum, which raises where a damaged file has costs beyond any float.
+        cost=_cost(sum(entry.cost_usd for entry in entries if entry.cost_usd is not None)),
+        first=min(started, default=None),
+        last=max(started, default=None),
+        labels=[(label, claims[label]) for label in _CLAIM_LABELS if claims[label]],
+        n_claims=claims.total(),
+        verdicts=[(label, judged[label]) for label in LABELS if judged[label]],
+        parts=[(part, _WORDS[part], n) for part, n in blamed.items() if n],
+        n_unsure=sum(bool(entry.judgement.doubts) for entry in entries),
+        part_words=_WORDS,
+        part_rows=[(system.name, *_counted(system.entries)) for system in systems],
+        compared=compared_metrics(comparison) if comparison else [],
+        notes=comparison.notes if comparison else (),
+    )
 
-    def _sliced(
-        self, entries: Sequence[ReportEntry], summaries: Sequence[MetricSummary]
-    ) -> dict[str, object]:
-        keys, columns = slice_keys(entries, len(self.systems)), row_metrics(summaries)
-        names = [metric.name for metric in columns]
-        tables = [
-            (key, [(each.name, slices_of(each.entries, key, names)) for each in self.systems])
-            for key in keys
-        ]
-        means = [
-            m for _, rows in tables for _, table in rows for s in table for m in s.scores.values()
-        ]
-        return {
-            "slices": tables,
-            "slice_columns": columns,
-            "has_intervals": any(mean.low is not None for mean in means),
-            "index": index_of(self.questions, [each.metric for each in summaries], keys),
-        }
 
+def html_environment(room: str) -> jinja2.Environment:
+    """Return what renders the templates of a room of claimspan.
 
-def _environment() -> jinja2.Environment:
+    Everything is escaped, and characters of records are shown by their code if they would reorder
+    what stands by them. ``file`` reads a file of a room, ``csp_hash`` is what a
+    Content-Security-Policy admits a script by: markup in a chunk could not run even if it were not
+    escaped.
+
+    Args:
+        room: Name of the package that has the templates.
+
+    Raises:
+        MissingExtraError: jinja2 is not installed.
+    """
     try:
         import jinja2
     except ModuleNotFoundError:
         raise MissingExtraError("jinja2", "report") from None
+
+    def printed(value: object) -> object:
+        # Markup is ours: macros print their own values through here, script and style are files.
+        # It is a subclass of str, as labels are, which are plain words: neither needs a look.
+        return visible(value) if type(value) is str else value
+
+    def plain(value: JsonValue) -> str:
+        """A value of metadata: a text as it is, any other one as the JSON that it was."""
+        return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+    def file(path: str) -> str:
+        return resources.files("claimspan").joinpath(path).read_text("utf-8")
+
+    def csp_hash(script: str) -> str:
+        return f"sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}"
+
     environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("claimspan", "report"),
+        loader=jinja2.PackageLoader("claimspan", room),
         # Jinja's default is off for templates whose name ends in .j2.
         autoescape=True,
-        finalize=_printed,
+        finalize=printed,
         undefined=jinja2.StrictUndefined,  # a misspelt name would print nothing
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["plain"] = _plain
+    environment.filters["plain"] = plain
     environment.filters["first_line"] = partial(one_line, limit=_FIRST_LINE)
+    environment.filters["file"] = file
+    environment.filters["csp_hash"] = csp_hash
     return environment
 
 
-def _plain(value: JsonValue) -> str:
-    """A value of metadata: a text as it is, any other one as the JSON that it was."""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-def _printed(value: object) -> object:
-    """What the template prints of a value; text of a record must not reorder what stands by it."""
-    # Markup is ours: macros print their own values through here, script and style are files.
-    # It is a subclass of str, as labels are, which are plain words: neither needs a look.
-    return visible(value) if type(value) is str else value
-
-
-def _read(name: str) -> str:
-    return resources.files("claimspan.report").joinpath(name).read_text("utf-8")
-
-
-def _compressed(items: Iterable[str]) -> Iterator[str]:
+def _compressed(items: Iterator[str]) -> Iterator[str]:
     """Return blocks of HTML, each of 50 records: a JSON list, compressed by gzip, in base 64.
 
     They become elements when the reader pages to them, so that ten thousand records open as fast as
     fifty. Base 64 has no character that means anything in HTML.
     """
     # One block is in memory at a time: the HTML of 10,000 records is half a gigabyte.
-    rest = iter(items)
-    while block := list(islice(rest, PAGE_SIZE)):
+    while block := list(islice(items, PAGE_SIZE)):
         # Without the time that gzip writes, equal records give equal pages.
         packed = gzip.compress(json.dumps(block).encode(), _PACKING, mtime=0)
         yield base64.b64encode(packed).decode()
-
-
-def _tiles(summaries: Sequence[MetricSummary]) -> dict[str, list[MetricSummary]]:
-    """The metrics in two groups: what is measured by default and the user's own, and the others."""
-    names = {n for s in summaries if (n := s.metric.name) in DEFAULT_METRICS or n not in CATALOGUE}
-    return {
-        "main_tiles": [each for each in summaries if each.metric.name in names],
-        "other_tiles": [each for each in summaries if each.metric.name not in names],
-    }
-
-
-def _overview(entries: Sequence[ReportEntry]) -> dict[str, object]:
-    claims = Counter(response_label(c) for e in entries for c in e.response_claims)
-    judged = Counter(entry.judgement.label for entry in entries)
-    _, blamed = _counted(entries)
-    started = [entry.started for entry in entries if entry.started]
-    # Records whose price is not known are left out: their number of calls is shown all the same.
-    costs = [entry.cost_usd for entry in entries if entry.cost_usd is not None]
-    return {
-        "statuses": Counter(entry.status for entry in entries).most_common(),
-        "judges": sorted({entry.judge for entry in entries if entry.judge}),
-        "judge_calls": sum(entry.judge_calls for entry in entries),
-        # Not fsum, which raises where a damaged file has costs beyond any float.
-        "cost": _cost(sum(costs)),
-        "first": min(started, default=None),
-        "last": max(started, default=None),
-        "labels": [(label, claims[label]) for label in _LABELS if claims[label]],
-        "n_claims": claims.total(),
-        "n_records": len(entries),
-        "verdicts": [(each, judged[each]) for each in LABELS if judged[each]],
-        "parts": [(part, _WORDS[part], n) for part, n in zip(_WORDS, blamed, strict=True) if n],
-        "n_unsure": sum(bool(e.judgement.doubts) for e in entries),
-    }
 
 
 def _cost(dollars: float) -> str:
@@ -349,25 +334,145 @@ def _cost(dollars: float) -> str:
     return f"${dollars:,.2f}"
 
 
-def _glossary(entries: Sequence[ReportEntry]) -> list[Metric]:
-    """Our metrics that a record has or lacks: the reason of an undefined one links here as well."""
-    found = {name for entry in entries for name in (*entry.scores, *entry.undefined)}
-    return [describe(name) for name in CATALOGUE if name in found]
-
-
 def _counted(entries: Sequence[ReportEntry]) -> tuple[int, list[int]]:
     """Number of low records, and of those of each part in the order of ``_WORDS``."""
     counts = Counter(entry.judgement.part for entry in entries if entry.judgement.label == LOW)
     return counts.total(), [counts[part] for part in _WORDS]
 
 
-def _compared(comparison: Comparison | None) -> dict[str, object]:
-    if comparison is None:
-        return {"metric_views": [], "paper_columns": [], "paper": [], "notes": []}
-    columns, rows = paper_rows(comparison)
+# Some 11,000 elements with records of four chunks, which a phone still scrolls without a stop.
+PAGE_SIZE: Final = 50
+"""Records that a page shows at once, and records in a block."""
+
+LABELS: Final = (LOW, UNKNOWN, GOOD)
+"""The labels of records, those that a reader looks at first in front."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One question with the record of each system."""
+
+    entries: tuple[ReportEntry | None, ...]
+    """One a system, in their order; None if the system was not asked. At least one is there."""
+
+    @property
+    def answered(self) -> list[ReportEntry]:
+        """The records that are there."""
+        return [entry for entry in self.entries if entry]
+
+    @property
+    def query(self) -> str:
+        """The question."""
+        return self.answered[0].query
+
+
+def worst_first(entries: Sequence[ReportEntry]) -> list[Question]:
+    """Return the questions of one system, in the order of their judgements.
+
+    Low records come first, then unknown and good ones. Of low records those come first whose low
+    score tells most; then those whose scores are worst.
+    """
+    return [Question((entry,)) for entry in sorted(entries, key=_badness)]
+
+
+def side_by_side(systems: Sequence[ReportSystem], metric: str) -> list[Question]:
+    """Pair the records of several systems by their ids, or by their queries.
+
+    Returns:
+        The questions, those whose scores differ most first; then those that one system alone can
+        be scored in.
+    """
+    tables = [dict(_keyed(system.entries)) for system in systems]
+    keys = dict.fromkeys(key for table in tables for key in table)
+    questions = [Question(tuple(table.get(key) for table in tables)) for key in keys]
+    # The sort is stable: questions that differ equally stay in the order of the first system.
+    return sorted(questions, key=lambda question: -_spread(question, metric))
+
+
+def index_of(
+    questions: Sequence[Question], metrics: Sequence[Metric], keys: Sequence[SliceKey]
+) -> dict[str, object]:
+    """Return what the script sorts and filters by: JSON with a list for each column.
+
+    Names in each row would double it. Of several systems the worst score counts, the slowest answer
+    and the least sure label.
+
+    Args:
+        questions: The questions in the order of the page.
+        metrics: The metrics that a record has.
+        keys: The metadata keys that are offered as slices.
+    """
+    rows = [question.answered for question in questions]
     return {
-        "metric_views": view_metrics(comparison),
-        "paper_columns": columns,
-        "paper": rows,
-        "notes": comparison.notes,
+        "size": PAGE_SIZE,
+        "metrics": [visible(metric.name) for metric in metrics],
+        "scores": [[_rounded(_worst(row, metric)) for metric in metrics] for row in rows],
+        # As the page shows them: the script compares these with what the reader chooses.
+        "statuses": [_listed(visible(entry.status) for entry in row) for row in rows],
+        "judged": [_listed(entry.judgement.label for entry in row) for row in rows],
+        "labels": [
+            _listed(response_label(c) for e in row for c in e.response_claims) for row in rows
+        ],
+        "parts": [
+            _listed(e.judgement.part for e in row if e.judgement.label == LOW) for row in rows
+        ],
+        "started": [
+            min((e.started.timestamp() for e in row if e.started), default=None) for row in rows
+        ],
+        # Milliseconds: traces have nanoseconds, which would be most of the index.
+        "seconds": [round(max(entry.seconds for entry in row), 3) for row in rows],
+        "values": [[_place(row, key) for key in keys] for row in rows],
+        "confidences": [
+            _rounded(min((c for e in row if (c := e.least_confidence) is not None), default=None))
+            for row in rows
+        ],
     }
+
+
+def _badness(entry: ReportEntry) -> tuple[int, int, float]:
+    """A sort key that is the lowest for the record that a reader should look at first."""
+    label, low, scores = entry.judgement.label, entry.judgement.low[:1], entry.assessments
+    # The score that makes it low; else all that could have. The mean of all would hide that score.
+    telling = low or [each for each in scores if each.label != NEUTRAL] or scores
+    places = [METRICS.index(each.name) for each in low if each.name in METRICS]
+    values = [
+        1 - each.value if describe(each.name, entry.lower_is_better).lower_is_better else each.value
+        for each in telling
+    ]
+    mean = sum(values) / len(values) if values else math.inf
+    return LABELS.index(label), next(iter(places), len(METRICS)), mean
+
+
+def _keyed(entries: Sequence[ReportEntry]) -> Iterator[tuple[tuple[str, int], ReportEntry]]:
+    """The entries by key and occurrence: a question may be asked more than once."""
+    seen = Counter[str]()
+    for entry in entries:
+        seen[entry.key] += 1
+        yield (entry.key, seen[entry.key]), entry
+
+
+def _spread(question: Question, metric: str) -> float:
+    values = [entry.scores[metric] for entry in question.answered if metric in entry.scores]
+    # Less than any difference, 0 included: with one score there is nothing to compare.
+    return max(values) - min(values) if len(values) > 1 else -1.0
+
+
+def _worst(entries: Sequence[ReportEntry], metric: Metric) -> float | None:
+    values = [entry.scores[metric.name] for entry in entries if metric.name in entry.scores]
+    return (max if metric.lower_is_better else min)(values, default=None)
+
+
+def _place(entries: Sequence[ReportEntry], key: SliceKey) -> int | None:
+    # Metadata belongs to the question, but one system may lack it: its traces did not record any.
+    values = (slice_value(entry.metadata.get(key.name)) for entry in entries)
+    return next((key.values.index(value) for value in values if value in key.values), None)
+
+
+def _listed(values: Iterable[str]) -> list[str]:
+    # A set would give another page for the same records each time.
+    return list(dict.fromkeys(values))
+
+
+def _rounded(value: float | None) -> float | None:
+    # The page shows two decimals; two more keep the order of scores that look alike.
+    return None if value is None else round(value, 4)

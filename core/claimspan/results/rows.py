@@ -14,8 +14,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from claimspan.evaluation.diagnosis import Part
 from claimspan.evaluation.judgement import RecordLabel, judgement_of
-from claimspan.evaluation.result import Evaluation
-from claimspan.evaluation.table import Cell, Columns, table_columns, table_row
+from claimspan.evaluation.result import Evaluation, table_columns, table_row
+from claimspan.evaluation.table import Cell, Columns
 from claimspan.files.arrow import ParquetFormat
 from claimspan.metrics.catalogue import METRICS, in_order
 from claimspan.metrics.compute import Undefined, measure

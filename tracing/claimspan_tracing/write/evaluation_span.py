@@ -17,8 +17,8 @@ from pydantic import JsonValue
 
 from claimspan import Claim, Evaluation, Label, VerdictMatrix
 from claimspan.evaluation import Assessment
+from claimspan.evaluation.display import evidence_of, told_claims
 from claimspan.evaluation.judgement import LOW
-from claimspan.evaluation.told import evidence_of, told_claims
 from claimspan_tracing import semconv
 from claimspan_tracing.job import Job
 from claimspan_tracing.text import byte_length, clean, cut, encode_json, json_list

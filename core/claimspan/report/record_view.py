@@ -1,0 +1,419 @@
+"""Converts an entry into what the template shows of it: claims in their texts, chunks, sentences.
+
+All decisions are made here, so that they are typed and tested; the template only prints.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import chain, pairwise
+from typing import Final, NamedTuple
+
+from claimspan.evaluation.judgement import Assessment
+from claimspan.records import Chunk
+from claimspan.report.entries import ReportClaim, ReportEntry, TraceLinks
+from claimspan.text.closest import SearchedSentences
+from claimspan.verdicts import Claim, Label
+
+__all__ = [
+    "CONFLICTING",
+    "UNDECIDED",
+    "ChunkView",
+    "ClaimView",
+    "Passage",
+    "RecordView",
+    "Segment",
+    "SegmentView",
+    "Sought",
+    "highlight",
+    "passages",
+    "response_label",
+    "view_record",
+]
+
+UNDECIDED: Final = "undecided"
+"""The word that the page shows for a label that is None."""
+
+CONFLICTING: Final = "conflicting"
+"""The word for a claim of the response that one chunk entails and another contradicts."""
+
+_OF_RESPONSE: Final = "r"
+"""How the keys of the response's claims begin; those of the ground truth begin with another letter.
+"""
+
+_WORST_FIRST: Final = (Label.CONTRADICTED, CONFLICTING, Label.NEUTRAL, UNDECIDED, Label.ENTAILED)
+
+
+def response_label(claim: ReportClaim) -> str:
+    """The label of a claim of the response against the chunks, in one word."""
+    if claim.supported_by and claim.contradicted_by:
+        return CONFLICTING
+    return claim.label or UNDECIDED
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimView:
+    """A claim of the response (keys ``r0``, ``r1``...) or of the ground truth (``g0``...)."""
+
+    key: str
+    number: int
+    claim: ReportClaim
+    located: bool
+    """Whether the claim was found in its text."""
+
+    supported_by: tuple[str, ...]
+    """Keys of the chunks that entail the claim."""
+
+    contradicted_by: tuple[str, ...]
+    """Keys of the chunks that contradict the claim."""
+
+    @property
+    def label(self) -> str:
+        """The label in one word."""
+        if self.key.startswith(_OF_RESPONSE):
+            return response_label(self.claim)
+        return self.claim.label or UNDECIDED
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentView:
+    """A part of a text with the claims that cover it."""
+
+    text: str
+    claims: tuple[ClaimView, ...]
+    ending: tuple[ClaimView, ...]
+    """The claims whose last segment this is; their numbers are printed after it."""
+
+    @property
+    def label(self) -> str:
+        """The worst label among the claims; it gives the segment its colour."""
+        labels = {claim.label for claim in self.claims}
+        return next((label for label in _WORST_FIRST if label in labels), UNDECIDED)
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkView:
+    """A chunk (keys ``k0``, ``k1``...) with the claims that it supports or contradicts."""
+
+    key: str
+    chunk: Chunk
+    supports: tuple[ClaimView, ...]
+    contradicts: tuple[ClaimView, ...]
+    relevant: bool | None
+    """Whether it supports a claim of the ground truth; None if that is not known."""
+
+    passages: tuple[Passage, ...]
+    """Its text, split at the sentences that are closest to these claims."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordView:
+    """Everything that the page shows about one record."""
+
+    key: str
+    entry: ReportEntry
+    response_claims: tuple[ClaimView, ...]
+    ground_truth_claims: tuple[ClaimView, ...]
+    response: tuple[SegmentView, ...]
+    ground_truth: tuple[SegmentView, ...]
+    chunks: tuple[ChunkView, ...]
+    scores: Mapping[str, Assessment]
+    """Metric to score."""
+
+    retrieval_known: bool
+    """Whether a fact without a chunk was not retrieved, rather than undecided or cut off."""
+
+    trace_url: str | None = None
+    """Address of its trace in the user's backend; None if it is not known."""
+
+    @property
+    def undefined(self) -> Mapping[str, Sequence[str]]:
+        """Reason to the metrics that have no value for it."""
+        found: dict[str, list[str]] = {}
+        for name, reason in self.entry.undefined.items():
+            found.setdefault(reason, []).append(name)
+        return found
+
+
+def view_record(key: str, entry: ReportEntry, links: TraceLinks | None = None) -> RecordView:
+    """Convert one entry.
+
+    Args:
+        key: Makes the anchors of the record unique on the page.
+        entry: The entry.
+        links: Makes the address of its trace; None for a page without such links.
+    """
+    # Two chunks may have the same id. Claims refer to the first one, so it is entered last.
+    keys = {chunk.id: f"k{i}" for i, chunk in reversed(list(enumerate(entry.chunks)))}
+    response, claims = _view_text("r", entry.response, entry.response_claims, keys)
+    known = _retrieval_is_known(entry)
+    all_decided = known and entry.claims_undecided == 0
+    truth, truth_claims = _view_text("g", entry.ground_truth or "", entry.ground_truth_claims, keys)
+    return RecordView(
+        key=key,
+        entry=entry,
+        scores={each.name: each for each in entry.assessments},
+        retrieval_known=known,
+        response_claims=claims,
+        ground_truth_claims=truth_claims,
+        response=response,
+        ground_truth=truth,
+        chunks=tuple(
+            _view_chunk(f"k{i}", chunk, claims, truth_claims, known=all_decided)
+            for i, chunk in enumerate(entry.chunks)
+        ),
+        trace_url=links.url(entry) if links else None,
+    )
+
+
+def _view_text(
+    prefix: str, text: str, claims: Sequence[ReportClaim], keys: Mapping[str, str]
+) -> tuple[tuple[SegmentView, ...], tuple[ClaimView, ...]]:
+    """Split a text into segments, and view its claims; claim keys are the prefix and a number."""
+    segments = highlight(text, claims)
+    # A claim that others overlap has several segments, and its number stands after the last one.
+    last = {claim: place for place, segment in enumerate(segments) for claim in segment.claims}
+    views = tuple(
+        ClaimView(
+            key=f"{prefix}{i}",
+            number=i + 1,
+            claim=claim,
+            located=i in last,
+            supported_by=_keys_of(claim.supported_by, keys),
+            contradicted_by=_keys_of(claim.contradicted_by, keys),
+        )
+        for i, claim in enumerate(claims)
+    )
+    return tuple(
+        SegmentView(
+            segment.text,
+            tuple(views[i] for i in segment.claims),
+            tuple(views[i] for i in segment.claims if last[i] == place),
+        )
+        for place, segment in enumerate(segments)
+    ), views
+
+
+def _keys_of(ids: Iterable[str], keys: Mapping[str, str]) -> tuple[str, ...]:
+    return tuple(keys[chunk_id] for chunk_id in ids if chunk_id in keys)
+
+
+def _view_chunk(
+    key: str,
+    chunk: Chunk,
+    claims: Sequence[ClaimView],
+    truth_claims: Sequence[ClaimView],
+    *,
+    known: bool,
+) -> ChunkView:
+    supports = tuple(c for c in chain(claims, truth_claims) if key in c.supported_by)
+    contradicts = tuple(c for c in chain(claims, truth_claims) if key in c.contradicted_by)
+    sought = [
+        Sought(view.key, view.claim.text, contradicts=denies)
+        for views, denies in ((supports, False), (contradicts, True))
+        for view in views
+    ]
+    return ChunkView(
+        key=key,
+        chunk=chunk,
+        supports=supports,
+        contradicts=contradicts,
+        # A chunk that supports no fact is irrelevant only if no verdict of it is open.
+        relevant=any(key in c.supported_by for c in truth_claims) or (False if known else None),
+        passages=tuple(passages(chunk.text, sought)),
+    )
+
+
+def _retrieval_is_known(entry: ReportEntry) -> bool:
+    """Whether a fact without a chunk was not retrieved, rather than undecided or cut off.
+
+    The chunks of a claim do not tell this apart. The score does: it is the share of the decided
+    facts, so it is the share of all of them only if all are decided and no chunk is lost.
+    """
+    share, facts = entry.scores.get("claim_recall"), entry.ground_truth_claims
+    if share is None or not facts or entry.claims_left_out:
+        return False
+    retrieved = sum(bool(fact.supported_by) for fact in facts)
+    if not math.isclose(share, retrieved / len(facts), abs_tol=1e-6):
+        return False
+    # A share of 0 looks the same however many facts are undecided.
+    return retrieved > 0 or entry.claims_undecided == 0
+
+
+# --- claims in the text that they are of --------------------------------------------------------
+
+MAX_LOCATED: Final = 200
+"""Claims of one text that are located; an evaluation has at most 50."""
+
+MAX_SEARCHED: Final = 200_000
+"""Characters of a text in which claims are located. Both bounds keep a page of any file fast."""
+
+_WORD: Final = re.compile(r"\S+")
+_Span = tuple[int, int]
+
+
+class Segment(NamedTuple):
+    """A part of a text that belongs to the same claims throughout."""
+
+    text: str
+    """Never empty. The texts of all segments, joined, are the whole text."""
+
+    claims: tuple[int, ...] = ()
+    """Indices of the claims that cover this part; several claims may share a sentence."""
+
+
+def highlight(text: str, claims: Sequence[Claim]) -> list[Segment]:
+    """Split a text at the beginning and at the end of every claim.
+
+    A claim is located by its own words inside its sentence, else by its whole sentence, else by
+    its own words anywhere. Whitespace, case and the final full stop are ignored. The time that it
+    takes grows with the length of the text, whatever stands in it.
+
+    Args:
+        text: A response or a ground truth; claims are located in its first 200,000 characters.
+        claims: The claims of this text, in its order; the first 200 are located.
+
+    Returns:
+        The segments in the order of the text. A claim that is not found is in none of them.
+    """
+    spans = list(_locate(_Searched(text[:MAX_SEARCHED]), claims[:MAX_LOCATED]))
+    # The end of the whole text, not of the part that is searched: what follows is shown unmarked.
+    cuts = sorted({0, len(text), *(cut for span in spans if span for cut in span)})
+    parts: list[Segment] = []
+    for start, end in pairwise(cuts):
+        covering = (i for i, s in enumerate(spans) if s and s[0] <= start and end <= s[1])
+        parts.append(Segment(text[start:end], tuple(covering)))
+    return parts
+
+
+class _Searched:
+    """A text whose words are searched for with one space between them, in lower case.
+
+    ``str.find`` is linear in the text. A pattern with a repetition between all words is not.
+    """
+
+    def __init__(self, text: str) -> None:
+        words = [(found.start(), _lower(found[0])) for found in _WORD.finditer(text)]
+        self._text = text
+        self._words = " ".join(word for _, word in words)
+        # The place in the text of each character of ``_words``.
+        self._places: list[int] = []
+        for start, word in words:
+            self._places.extend(range(start, start + len(word) + 1))
+        # Each word has a place for the space after it, and the last word has no space.
+        del self._places[len(self._words) :]
+
+    def find(self, words: str, start: int, end: int | None = None) -> _Span | None:
+        """The first occurrence of words between two places of the text, with its full stop."""
+        wanted = _lower(" ".join(words.rstrip().rstrip(".。").split()))
+        if not wanted:
+            return None
+        first = bisect_left(self._places, start)
+        last = len(self._places) if end is None else bisect_left(self._places, end)
+        found = self._words.find(wanted, first, last)
+        if found < 0:
+            return None
+        after = self._places[found + len(wanted) - 1] + 1
+        has_stop = self._text[after : after + 1] in (".", "。") and (end is None or after < end)
+        return self._places[found], after + has_stop
+
+
+def _lower(word: str) -> str:
+    """Lower case, character by character, so that places stay; a few become two characters."""
+    if word.isascii():
+        return word.lower()
+    return "".join(low if len(low := char.lower()) == 1 else char for char in word)
+
+
+def _locate(text: _Searched, claims: Sequence[Claim]) -> Iterator[_Span | None]:
+    ends: dict[Claim, int] = {}
+    cursor = 0
+    for claim in claims:
+        # A repeated claim belongs to the next occurrence. A different claim may share the
+        # sentence of the claim before it, so its search starts where that claim starts.
+        words = Claim(text=claim.text, sentence=claim.sentence)
+        span = _find(text, words, ends.get(words, cursor))
+        if span is not None:
+            cursor, ends[words] = span
+        yield span
+
+
+def _find(text: _Searched, claim: Claim, start: int) -> _Span | None:
+    sentence = _search(text, claim.sentence or "", start)
+    if sentence is None:
+        return _search(text, claim.text, start)
+    return text.find(claim.text, *sentence) or sentence
+
+
+def _search(text: _Searched, words: str, start: int) -> _Span | None:
+    """Look behind a place first, and in the whole text if nothing is found there."""
+    return text.find(words, start) or text.find(words, 0)
+
+
+# --- sentences of a chunk that are closest to the claims that it supports or contradicts ---------
+
+# A verdict says which chunk decided, and not which sentence. The sentence with the most words of
+# the claim is the best guess without a judge, and the page calls it the closest one. A chunk that
+# contradicts a claim often has another number for it: its words count first there.
+
+MAX_KEPT: Final = 20_000
+"""Characters of a chunk whose words are kept; 2,000 long ones would take gigabytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sought:
+    """A claim whose sentence is looked for."""
+
+    key: str
+    """The claim's key on the page."""
+
+    text: str
+    """The claim."""
+
+    contradicts: bool
+    """Whether the chunk contradicts the claim, rather than supporting it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A part of a chunk with the claims that it is closest to. All parts joined are the chunk."""
+
+    text: str
+    """Never empty."""
+
+    keys: tuple[str, ...] = ()
+    """Keys of the claims."""
+
+    label: Label | None = None
+    """``contradicted`` if it contradicts one of them; None for a part without claims."""
+
+
+def passages(text: str, sought: Sequence[Sought]) -> list[Passage]:
+    """Split the text of a chunk at the sentences that are closest to its claims."""
+    if not sought:
+        return [Passage(text)] if text else []
+    sentences = _kept(text) if len(text) <= MAX_KEPT else SearchedSentences(text)
+    found = [(each, sentences.closest(each.text, denied=each.contradicts)) for each in sought]
+    places = [(each, place) for each, place in found if place]
+    # Sentences do not overlap, so that between two cuts there is one sentence, or none at all.
+    cuts = sorted({0, len(text), *(end for _, place in places for end in place)})
+    parts: list[Passage] = []
+    for start, end in pairwise(cuts):
+        claims = [each for each, place in places if place == (start, end)]
+        # One sentence may support a claim and contradict another: the worse news has the colour.
+        denies = any(claim.contradicts for claim in claims)
+        label = Label.CONTRADICTED if denies else Label.ENTAILED if claims else None
+        parts.append(Passage(text[start:end], tuple(claim.key for claim in claims), label))
+    return parts
+
+
+# Questions of one topic retrieve the same chunks, which are split once. The bound keeps the words
+# of about 2,000 chunks, some ten megabytes.
+@lru_cache(maxsize=2_000)
+def _kept(text: str) -> SearchedSentences:
+    return SearchedSentences(text)
