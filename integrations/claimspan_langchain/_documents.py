@@ -10,18 +10,15 @@ from langchain_core.documents import Document as LangChainDocument
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from pydantic import BaseModel
 
-from claimspan_langchain._messages import as_said, text_of
-from claimspan_langchain._structures import Structure
+from claimspan_langchain._messages import Structure, as_said, text_of
 from claimspan_tracing.adapters import Document, is_echo, is_list, is_mapping, names_evidence
 
 __all__ = [
-    "Texts",
     "as_returned",
     "documents_in",
     "evidence_in",
     "holds_documents",
     "listed_texts",
-    "read_document",
     "tool_results",
     "with_texts",
 ]

@@ -10,8 +10,7 @@ from langchain_core.messages import HumanMessage
 from langchain_core.runnables import Runnable, RunnableConfig
 
 from claimspan.errors import ConfigError
-from claimspan_langchain._handler import ClaimspanCallbackHandler
-from claimspan_langchain._instrument import instrument
+from claimspan_langchain._handler import ClaimspanCallbackHandler, instrument
 from claimspan_tracing.adapters import AttachedPipeline, Inputs, Monitor, filled, is_mapping
 
 __all__ = ["adapt", "attach"]

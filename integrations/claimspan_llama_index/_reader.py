@@ -1,48 +1,43 @@
 """Reads what the hooks have taken: finds query, response, chunks and model in a run tree.
 
-Every method runs on the worker except ``parts``.
+Every method of the reader runs on the worker except ``parts``.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import is_dataclass
 from typing import Final
 
 from llama_index.core.base.base_query_engine import BaseQueryEngine
 from llama_index.core.chat_engine.types import BaseChatEngine
 from llama_index.core.llms.llm import LLM
 from llama_index.core.response_synthesizers import BaseSynthesizer
+from llama_index.core.response_synthesizers import Generation as WithoutNodes
+from llama_index.core.tools import BaseTool
 
-from claimspan_llama_index._context import call_of, is_counted, nodes_read, runs_below
-from claimspan_llama_index._evidence import evidence_in, has_found, unfound
-from claimspan_llama_index._origins import ASKED_BESIDE
+from claimspan_llama_index._roles import ASKED_BESIDE
 from claimspan_llama_index._snapshots import Answer, Call, Fields, Said, ToolResult, documents_of
 from claimspan_llama_index._streams import StreamedAnswer
-from claimspan_llama_index._texts import (
-    STRUCTURE,
-    answer_in,
-    fields_of,
-    given_to,
-    is_answer,
-    items,
-    messages_in,
-    question_in,
-    question_of,
-)
 from claimspan_tracing.adapters import (
     Document,
     Generation,
     Retrieval,
     Run,
     RunKind,
+    RunTree,
     acknowledges,
+    is_echo,
     is_grade,
+    is_list,
+    is_mapping,
     join_bounded,
     structured_text,
 )
+from claimspan_tracing.adapters import fields_of as plain_fields_of
 
-__all__ = ["LlamaIndexReader"]
+__all__ = ["LlamaIndexReader", "has_found"]
 
 ROLES: Final = {
     "system": "system",
@@ -256,3 +251,335 @@ def _prompt(call: Call) -> str:
 
 def _number(value: object) -> int | None:
     return value if isinstance(value, int) else None
+
+
+QUERY_KEYS: Final = (
+    "str_or_query_bundle",
+    "query_bundle",
+    "query",
+    "query_str",
+    "message",
+    "user_msg",
+    "question",
+    "input",
+    "start_event",
+    "chat_history",
+)
+"""Argument names of LlamaIndex's own methods first, then what users call theirs."""
+
+STRUCTURE: Final = "structured_response"
+"""Where an agent has its structured answer."""
+
+RESPONSE_KEYS: Final = (
+    STRUCTURE,
+    "response",
+    "answer",
+    "result",
+    "output",
+    "text",
+    "message",
+    "summary",
+    "content",
+)
+"""Where results have the answer. An agent has a structured one beside its message."""
+
+
+# --- questions ----------------------------------------------------------------------------------
+
+
+def question_of(call: Call) -> str:
+    """Return the question among the arguments of a call."""
+    return _question_among(call.flat())
+
+
+def question_in(value: object) -> str:
+    """Return the text of a question: a text, a message, the last one of a person, or an event."""
+    match value:
+        case str():
+            return value
+        case Said():
+            return value.text
+        case Fields():
+            return _question_among(value)
+        case _:
+            asked = [each for each in messages_in(value) if each.role == "user"]
+            return asked[-1].text if asked else ""
+
+
+def _question_among(named: Mapping[str, object]) -> str:
+    texts = (question_in(named.get(key)) for key in QUERY_KEYS)
+    # An unknown name counts only where there is no choice: a wrong text is worse than none.
+    others = [value for value in named.values() if isinstance(value, str) and value]
+    return next(filter(None, texts), others[0] if len(others) == 1 else "")
+
+
+# --- answers ------------------------------------------------------------------------------------
+
+
+def is_answer(value: object) -> bool:
+    """Whether a result says by its type what was answered, also where that is nothing."""
+    if isinstance(value, Fields):
+        return any(isinstance(value.get(key), str | Said | Answer) for key in RESPONSE_KEYS)
+    return value is None or isinstance(value, str | Said | Answer | StreamedAnswer | ToolResult)
+
+
+def answer_in(value: object, *, is_structured: bool = False) -> str:
+    """Return the text in the result of a query engine, chat engine, agent, model or workflow.
+
+    Args:
+        value: The result.
+        is_structured: Whether all of it is the answer, as in a user's own model.
+    """
+    match value:
+        case str():
+            return value
+        case StreamedAnswer():
+            return join_bounded(value.parts)
+        case Said() | ToolResult():
+            return value.text
+        case Answer():
+            return answer_in(value.said, is_structured=True)
+        case _ if not is_structured:
+            return "" if is_list(value) else _answer_among(_fields(value))
+        case _:
+            # A conversation has questions as well.
+            return "" if messages_in(value) else structured_text(value, fields_of)
+
+
+def _answer_among(named: Mapping[str, object]) -> str:
+    """Return the text of the first usual field that has one."""
+    found = (named[key] for key in RESPONSE_KEYS if named.get(key) is not None)
+    texts = (answer_in(each, is_structured=True) for each in found)
+    return next(filter(None, texts), _blocks(named.get("blocks")))
+
+
+def fields_of(value: object) -> Mapping[str, object]:
+    """Return the fields of an object that was taken: of what says an answer, that alone."""
+    if isinstance(value, _SAID):
+        return {"answer": answer_in(value)}
+    named = _fields(value)
+    if said := named.get(STRUCTURE) or _blocks(named.get("blocks")):
+        return {"answer": said}
+    said = next((named[key] for key in RESPONSE_KEYS if isinstance(named.get(key), _SAID)), None)
+    return named if said is None else {"answer": said}
+
+
+_SAID: Final = (Said, Answer, StreamedAnswer, ToolResult)
+
+
+def _fields(value: object) -> Mapping[str, object]:
+    """The fields of a mapping or of the user's own object; none of what is LlamaIndex's or ours."""
+    if is_mapping(value) or (
+        is_dataclass(value) and not type(value).__module__.startswith(_OTHERS)
+    ):
+        return plain_fields_of(value)
+    inner: object = getattr(value, "response", None)
+    return {"response": inner} if isinstance(inner, str) else {}
+
+
+_OTHERS: Final = ("llama_index.", "workflows.", "claimspan_")
+"""Beginnings of the modules whose dataclasses are documents, events and the like."""
+
+
+def _blocks(blocks: object) -> str:
+    """Return the text of a message that a workflow has turned into a dict."""
+    texts = [block.get("text") for block in items(blocks) if is_mapping(block)]
+    return join_bounded((text for text in texts if isinstance(text, str)), "\n")
+
+
+# --- prompts ------------------------------------------------------------------------------------
+
+
+def given_to(call: Call) -> object:
+    """Return what a model was given: a text or messages."""
+    named = call.flat()
+    # The LLM callbacks of LlamaIndex wrap a method as ``(self, *args, **kwargs)``.
+    positional = [*items(named.get("args")), ""]
+    return named.get("messages") or named.get("prompt") or positional[0]
+
+
+def messages_in(value: object) -> list[Said]:
+    """Return the messages of a list."""
+    return [each for each in items(value) if isinstance(each, Said)]
+
+
+def items(value: object) -> Sequence[object]:
+    """Return the items of a list; nothing of any other value."""
+    return value if is_list(value) else ()
+
+
+SYNTHESIZING: Final = (".synthesize", ".asynthesize")
+
+
+def call_of(run: Run) -> Call:
+    """Return what a run was called with."""
+    return run.inputs if isinstance(run.inputs, Call) else Call(None, {})
+
+
+def runs_below(root: Run) -> list[Run]:
+    """Return a run and all that ran below it."""
+    # In the order of their start, so that a run comes after its parent.
+    below = {id(root)}
+    for run in root.tree.runs:
+        if run.parent is not None and id(run.parent) in below:
+            below.add(id(run))
+    return [run for run in root.tree.runs if id(run) in below]
+
+
+def is_counted(run: Run, root: Run) -> bool:
+    """Whether a run may have to do with the answer: no attempt that failed, and no work beside."""
+    if call_of(run).is_beside:
+        return False
+    each: Run | None = run
+    while each is not None and each is not root:
+        if each.error is not None:
+            return False
+        each = each.parent
+    return True
+
+
+def nodes_read(root: Run, answer: str) -> list[Document] | None:
+    """Return the nodes that the answer was made of; None where no synthesizer gave it.
+
+    An engine may ask another one and answer from its answers, as with sub-questions. It may also
+    have thrown answers away.
+
+    Args:
+        root: The run that answered.
+        answer: What it answered.
+    """
+    syntheses = [run for run in runs_below(root) if _is_synthesis(run) and is_counted(run, root)]
+    last = next((run for run in reversed(syntheses) if _said(run) == answer.strip()), None)
+    if last is None or _is_repeated(last, root):
+        return None
+    nodes = _nodes(last)
+    if not call_of(last).arguments.get("additional_source_nodes"):
+        return [*_each_once(nodes)]
+    # Its nodes are answers to other questions; those who gave them have read the real sources.
+    texts = [str(node.text) for node in nodes]
+    gave = [run for run in syntheses if run is not last and _is_handed_on(_said(run), texts)]
+    return [*_each_once(node for run in gave for node in _nodes(run))]
+
+
+def _is_synthesis(run: Run) -> bool:
+    is_synthesizer = isinstance(call_of(run).instance, BaseSynthesizer)
+    return is_synthesizer and str(run.name).endswith(SYNTHESIZING)
+
+
+def _is_repeated(synthesis: Run, root: Run) -> bool:
+    """Whether a model has given the same answer later: an agent that repeats what a tool said."""
+    place = {id(run): i for i, run in enumerate(root.tree.runs)}
+    inner = {id(run) for run in runs_below(synthesis)}
+    return any(
+        run.kind is RunKind.GENERATOR
+        and id(run) not in inner
+        and place[id(run)] > place[id(synthesis)]
+        and is_counted(run, root)
+        and _said(run) == _said(synthesis)
+        for run in runs_below(root)
+    )
+
+
+def _said(run: Run) -> str:
+    return answer_in(run.outputs).strip()
+
+
+def _is_handed_on(said: str, texts: Iterable[str]) -> bool:
+    return bool(said) and any(said in text for text in texts)
+
+
+def _nodes(run: Run) -> list[Document]:
+    """The nodes that a synthesizer was given; ``Generation`` ignores its nodes."""
+    call = call_of(run)
+    if isinstance(call.instance, WithoutNodes):
+        return []
+    return documents_of(call.arguments.get("nodes"))
+
+
+def _each_once(documents: Iterable[Document]) -> Iterator[Document]:
+    seen: set[object] = set()
+    for document in documents:
+        if document.id not in seen:
+            seen.add(document.id)
+            yield document
+
+
+MIN_FOUND: Final = 40
+"""Characters from which on a text that a step hands on is taken for something that was found.
+Names, languages and decisions are shorter."""
+
+
+HANDED_OVER: Final = " is now handling the request due to the following reason: "
+"""What the tool says by which agents of an ``AgentWorkflow`` hand a conversation over."""
+
+
+LOADED: Final = "Content loaded! You can now search the information using "
+"""What the first tool of a ``LoadAndSearchToolSpec`` says; the second one finds something."""
+
+
+def has_found(text: str) -> bool:
+    """Whether the result of a tool is more than a note of LlamaIndex's own."""
+    return HANDED_OVER not in text and not text.startswith(LOADED)
+
+
+def unfound(tree: RunTree) -> set[str]:
+    """Return what tools have said that found nothing: their errors, and what models told them."""
+    # An agent catches what a tool raises, and hands on a result of its own.
+    held = (each for run in tree.runs for each in _held(run.outputs))
+    errors = {each.text.strip() for each in held if isinstance(each, ToolResult) and each.is_error}
+    tools = (run for run in tree.runs if isinstance(call_of(run).instance, BaseTool))
+    return errors | {*map(_echoed, tools)}
+
+
+def _held(outputs: object) -> Iterable[object]:
+    return outputs.values() if isinstance(outputs, Fields) else (outputs,)
+
+
+def _echoed(run: Run) -> str:
+    """What a tool repeated of its arguments; empty where it found something."""
+    text = run.outputs.text if isinstance(run.outputs, ToolResult) else ""
+    return text.strip() if is_echo(text, call_of(run).flat().values()) else ""
+
+
+def evidence_in(run: Run) -> Sequence[str]:
+    """Return the texts that a tool, a step of a workflow or a function has brought.
+
+    Not what a model has written below it, such as the answer of another engine: that rests on
+    documents of its own.
+    """
+    if run.parent is None or run.kind is not RunKind.CHAIN or call_of(run).is_beside:
+        return ()
+    if isinstance(call_of(run).instance, BaseTool):
+        texts = [run.outputs.text] if isinstance(run.outputs, ToolResult) else []
+        texts = [text for text in texts if has_found(text) and not _echoed(run)]
+        texts = [] if documents_of(run.outputs) else texts
+    elif isinstance(run.outputs, Fields):
+        texts = [text for text in _texts(run.outputs) if len(text) >= MIN_FOUND]
+    else:
+        return ()
+    written = _written_by_models(run) if texts else []
+    asked = question_of(call_of(run.tree.root)).strip()
+    return [text for text in texts if not _is_known(text, asked, written)]
+
+
+def _texts(fields: Fields) -> Iterator[str]:
+    for value in fields.values():
+        if isinstance(value, str):
+            yield value
+        else:
+            yield from (each for each in items(value) if isinstance(each, str))
+
+
+def _written_by_models(run: Run) -> list[str]:
+    """What models have said so far: below a tool, or anywhere before a step hands it on."""
+    is_tool = isinstance(call_of(run).instance, BaseTool)
+    runs = runs_below(run) if is_tool else run.tree.runs
+    said = (answer_in(each.outputs).strip() for each in runs if each.kind is RunKind.GENERATOR)
+    return [text for text in said if text]
+
+
+def _is_known(text: str, asked: str, written: Sequence[str]) -> bool:
+    """Whether a text is the question, a prompt with it, or what a model has written."""
+    if asked and asked in text:
+        return True
+    return any(text.strip() in each or each in text for each in written)

@@ -16,25 +16,21 @@ from llama_index.core.chat_engine.types import StreamingAgentChatResponse
 from llama_index.core.llms.llm import LLM
 from llama_index.core.workflow import Context, StopEvent, Workflow
 
-from claimspan_llama_index._awaited import AwaitedModels
-from claimspan_llama_index._chats import (
+from claimspan_llama_index._roles import RETRYING, Role, is_called_beside, reject_attempts, role_of
+from claimspan_llama_index._snapshots import Call, Known, documents_of, taken
+from claimspan_llama_index._streams import (
+    AwaitedModels,
+    StreamedAnswer,
     WrittenAnswer,
+    afollow,
+    answer_of,
     answer_of_chat,
     break_chat,
     end_of_writing,
-    watch,
-)
-from claimspan_llama_index._origins import is_called_beside
-from claimspan_llama_index._retries import RETRYING, reject_attempts
-from claimspan_llama_index._roles import Role, role_of
-from claimspan_llama_index._snapshots import Call, Known, documents_of, taken
-from claimspan_llama_index._streams import (
-    StreamedAnswer,
-    afollow,
-    answer_of,
     follow,
     hold_open,
     parent_of,
+    watch,
 )
 from claimspan_tracing.adapters import Capture, Document, Run, RunKind
 

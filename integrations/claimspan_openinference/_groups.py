@@ -10,8 +10,17 @@ from typing import Final
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.trace import StatusCode
 
-from claimspan_openinference._evidence import MIN_TOOL_TEXT, holds_documents, told_by, written_in
-from claimspan_openinference._kinds import APART, ENCLOSING, Attributes, kind_of, kind_of_span
+from claimspan_openinference._kinds import (
+    APART,
+    ENCLOSING,
+    MIN_TOOL_TEXT,
+    Attributes,
+    holds_documents,
+    kind_of,
+    kind_of_span,
+    told_by,
+    written_in,
+)
 from claimspan_openinference._messages import answered, is_told_evidence, is_told_to_grade
 from claimspan_openinference._questions import has_answer, question_in
 from claimspan_tracing import semconv

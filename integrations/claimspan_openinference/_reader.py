@@ -6,49 +6,54 @@ All runs are complete when they come, so every method finds inputs and outputs i
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 from opentelemetry.sdk.trace import ReadableSpan
 
-from claimspan_openinference._components import (
-    answers_of_components,
-    is_of_components,
-    only_text,
-)
 from claimspan_openinference._documents import (
     attached,
     documents_given,
+    holds_nodes,
+    holds_windows,
     named_texts,
+    nodes_in,
+    refined_in,
     reranked,
     reranker_given,
     retrieved,
     told,
     told_to_model,
-)
-from claimspan_openinference._endings import is_interrupted
-from claimspan_openinference._evidence import holds_documents
-from claimspan_openinference._given import (
-    holds_nodes,
-    holds_windows,
-    nodes_in,
-    refined_in,
     windows_in,
 )
-from claimspan_openinference._kinds import Attributes, kind_of
-from claimspan_openinference._messages import answered, messages_of, parsed, prompted, tool_results
-from claimspan_openinference._questions import answers_in, goes_on, question_in
-from claimspan_openinference._reasoning import calls_in_text
-from claimspan_openinference._said import (
+from claimspan_openinference._kinds import Attributes, holds_documents, kind_of
+from claimspan_openinference._messages import (
+    USER,
+    answered,
+    inside_of,
+    last_turn_in,
+    messages_of,
+    parsed,
+    prompted,
+    shown_beginning,
+    text_of_parts,
+    tool_results,
+)
+from claimspan_openinference._questions import (
     NOTE_OF_STRUCTURE,
+    answers_in,
+    answers_of_components,
     attributes_of,
+    calls_in_text,
+    goes_on,
+    is_of_components,
     last_answer,
+    only_text,
+    question_in,
     said_last,
     structured_answer,
     whole_result,
 )
-from claimspan_openinference._shown import shown_beginning
-from claimspan_openinference._turns import USER, last_turn_in
 from claimspan_tracing import semconv
 from claimspan_tracing.adapters import (
     Document,
@@ -58,11 +63,13 @@ from claimspan_tracing.adapters import (
     Run,
     RunKind,
     acknowledges,
+    is_list,
     is_mapping,
+    is_review,
     structured_text,
 )
 
-__all__ = ["SpanReader", "attributes_of"]
+__all__ = ["SpanReader", "WaitsForPersonError"]
 
 REFINES: Final = "Refine."
 """How the name of the span begins in which LlamaIndex refines an answer."""
@@ -384,3 +391,73 @@ def _first(every: Sequence[Attributes], *names: str) -> object:
 def _count(every: Sequence[Attributes], *names: str) -> int | None:
     found = _first(every, *names)
     return found if isinstance(found, int) else None
+
+
+INTERRUPT_KEY: Final = "__interrupt__"
+"""Key that LangGraph adds to the output of a graph that waits for a person."""
+
+THREAD_KEY: Final = "thread_id"
+"""Key in the metadata of a graph that keeps its state, and so may go on with it later."""
+
+
+class WaitsForPersonError(Exception):
+    """A node of a graph has ended to wait for a person."""
+
+
+def is_interrupted(root: Run, response: Callable[[], str]) -> bool:
+    """Whether a graph waits for a person before it answers.
+
+    A conversation that waits for its next question has answered this one.
+
+    Args:
+        root: A root.
+        response: Returns what the user may see of it; only few records go so far.
+    """
+    output = parsed(attributes_of(root).get(semconv.OUTPUT_VALUE))
+    if _is_waiting(root, output):
+        return not _has_answered(root, output)
+    return _has_stopped(root) and not response().strip()
+
+
+def _is_waiting(root: Run, output: object) -> bool:
+    if is_mapping(output) and INTERRUPT_KEY in output:
+        return True
+    # A root that resumes its graph itself goes on after that.
+    waits = [run.end or 0 for run in _waiting(root)]
+    return bool(waits) and all(run.start <= max(waits) for run in root.tree.runs)
+
+
+def _waiting(root: Run) -> list[Run]:
+    return [run for run in root.tree.runs if run.failed_with(WaitsForPersonError)]
+
+
+def _has_answered(root: Run, output: object) -> bool:
+    """Whether the conversation ends with what a model has said now, and no person is to check."""
+    messages = output.get("messages") if is_mapping(output) else None
+    last = messages[-1] if is_list(messages) and messages else None
+    if not is_mapping(last) or _calls_tools(root):
+        return False
+    said = text_of_parts(inside_of(last).get("content")).strip()
+    models = root.tree.of_kind(RunKind.GENERATOR)
+    is_said_now = bool(said) and said in {answered(attributes_of(run)).strip() for run in models}
+    return is_said_now and not any(is_review(run.name) for run in _waiting(root))
+
+
+def _has_stopped(root: Run) -> bool:
+    """Whether a graph with a memory has ended before a model answered: by ``interrupt_before``."""
+    kept = parsed(attributes_of(root).get(semconv.METADATA))
+    if root.error is not None or not is_mapping(kept) or THREAD_KEY not in kept:
+        return False
+    retrieves = bool(root.tree.of_kind(RunKind.RETRIEVER))
+    return _calls_tools(root) or (retrieves and not root.tree.of_kind(RunKind.GENERATOR))
+
+
+def _calls_tools(root: Run) -> bool:
+    """Whether the last model has called a tool that nobody has run."""
+    models = root.tree.of_kind(RunKind.GENERATOR)
+    if not models or models[-1].has_ancestor(RunKind.RETRIEVER):
+        return False
+    last = models[-1]
+    ended = last.end or last.start
+    is_last = all(run.start <= ended or run.error is not None for run in root.tree.runs)
+    return is_last and semconv.output_message(0, semconv.MESSAGE_TOOL_CALL) in attributes_of(last)

@@ -46,8 +46,8 @@ HOW: Final = (
     "One warm query of the pipelines of overhead.py, with a monitor that samples nothing, from the "
     "first callback to the end of the root span. A call is one of a function in our packages, on "
     "any thread; each time that a generator goes on is one, too. A room is a folder of a package, "
-    "or a module beside the folders. The walk is the longest chain of our calls below the hook that "
-    "ends the root, and the chain on the worker's thread that sets the state on the root span."
+    "or a module beside the folders. The walk is the longest chain of our calls below the hook "
+    "that ends the root, and the chain on the worker's thread that sets the state on the root span."
 )
 
 

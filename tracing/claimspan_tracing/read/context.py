@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import chain, islice
 from typing import Final, Literal
 
 from claimspan.text.shown import without_shown
 from claimspan_tracing import semconv
 from claimspan_tracing.capture.reader import Document
-from claimspan_tracing.read.acknowledged import acknowledges
 from claimspan_tracing.read.answering import (
     MIN_HANDED_ON,
     Generated,
@@ -19,12 +21,17 @@ from claimspan_tracing.read.answering import (
     may_have_given,
     was_asked,
 )
-from claimspan_tracing.read.explained import Explained
-from claimspan_tracing.read.handwritten import written_evidence
-from claimspan_tracing.read.overlaps import apart, text_of
+from claimspan_tracing.read.handwritten import MIN_EVIDENCE, written_evidence
+from claimspan_tracing.read.passages import acknowledges
 from claimspan_tracing.read.printed_fields import with_printed_fields
-from claimspan_tracing.read.prompted import is_made_of, read_texts
-from claimspan_tracing.read.reworded import set_otherwise
+from claimspan_tracing.read.prompted import (
+    InOrder,
+    Row,
+    is_made_of,
+    read_texts,
+    rows_of,
+    set_otherwise,
+)
 from claimspan_tracing.read.unnamed import unnamed_evidence
 from claimspan_tracing.text import MAX_JOINED, MAX_KEY_BYTES, bounded
 
@@ -375,3 +382,129 @@ def _with_windows(document: Document) -> Iterator[Document]:
 def _key(document: Document) -> tuple[str, str]:
     id_ = document.id
     return id_ if type(id_) is str else bounded(id_, MAX_KEY_BYTES), text_of(document)
+
+
+def text_of(document: Document) -> str:
+    """Return the text of a document, as much as a prompt that is looked at can hold."""
+    if isinstance(document.text, str):
+        return document.text[:MAX_JOINED]
+    return bounded(document.text, MAX_JOINED)
+
+
+def apart(prompts: Sequence[str], found: Sequence[Document]) -> list[Document]:
+    """Return documents without those that stand in the prompts only within another one.
+
+    Where leaves were merged into their parent, or sentences into a window, that one was read. Of a
+    document that was split between prompts, the beginning was found in one, and more in others.
+
+    Args:
+        prompts: What the model read.
+        found: The documents that stand there, each with the part of its text that does.
+    """
+    found = _longest(found)
+    # Without the white space around them, which a prompt may lack.
+    texts = [text_of(document).strip() for document in found]
+    return [
+        document
+        for document, text in zip(found, texts, strict=True)
+        if not (around := [t for t in texts if len(t) > len(text) and text in t])
+        or any(text in _outside(prompt, around) for prompt in prompts)
+    ]
+
+
+def _longest(found: Sequence[Document]) -> list[Document]:
+    """The documents, each in place of the parts of it that it begins with."""
+    parts: dict[str, list[Document]] = {}
+    for document in found:
+        if isinstance(document.id, str):
+            parts.setdefault(document.id, []).append(document)
+    if all(len(each) == 1 for each in parts.values()):
+        return [*found]
+    whole = (_longest_of(each, parts.get(str(each.id), [each])) for each in found)
+    return [*{id(each): each for each in whole}.values()]
+
+
+def _longest_of(part: Document, same: Sequence[Document]) -> Document:
+    """The longest part of a document that begins as another part of it does."""
+    form = _form(part)
+    return max((each for each in same if _form(each).startswith(form)), key=lambda e: len(_form(e)))
+
+
+def _form(document: Document) -> str:
+    return " ".join(text_of(document).split())
+
+
+def _outside(prompt: str, texts: Iterable[str]) -> str:
+    for text in sorted(texts, key=len, reverse=True):
+        prompt = prompt.replace(text, "\0")
+    return prompt
+
+
+MIN_SHARED: Final = 0.5
+"""Share of a document's rows of words that a text has which holds it, as a whole or cut."""
+
+_PARAGRAPH_END: Final = re.compile(r"\n\s*\n")
+
+_ESCAPE: Final = "\\u"
+_ESCAPED: Final = re.compile(r"(?:\\u[0-9a-fA-F]{4})+")
+"""Letters beyond ASCII, as JSON writes them by default."""
+
+
+class Explained:
+    """The documents that were read, and what they explain of other texts."""
+
+    def __init__(self, known: Sequence[str]) -> None:
+        """Take the texts of the documents."""
+        self._known = known
+
+    def rest_of(self, text: str) -> list[str]:
+        """Return what no document explains of a text: all of it, or whole paragraphs."""
+        # Not sought where no escape is: the text may be all documents in a row.
+        text = _ESCAPED.sub(_unescaped, text) if _ESCAPE in text else text
+        places = InOrder(text)
+        inside = [each for each in self._known if places.has(each)]
+        if inside and len(text) - sum(map(len, inside)) < MIN_EVIDENCE:
+            return []
+        if not inside and not self._explain(text):
+            return [text]
+        paragraphs = (each.strip() for each in _PARAGRAPH_END.split(text))
+        rest = (self._beside(p) for p in paragraphs if len(p) >= MIN_EVIDENCE)
+        return [p for p in rest if len(p) >= MIN_EVIDENCE]
+
+    def _beside(self, paragraph: str) -> str:
+        """What a paragraph has beside the last one of a document, which it goes on from."""
+        if self._explain(paragraph):
+            return ""
+        last = (each for each in self._ends if paragraph.startswith(each))
+        return paragraph[len(max(last, key=len, default="")) :].strip()
+
+    def _explain(self, text: str) -> bool:
+        """Whether a document stands in a text, or the text in one, also with other signs."""
+        stripped = text.strip()
+        if any(stripped in each or each in text for each in self._known):
+            return True
+        rows = {*rows_of(text)}
+        # Most texts share no row with any document.
+        if not rows or rows.isdisjoint(self._all_rows):
+            return False
+        shared = ((len(own & rows), len(own)) for own in self._rows if own)
+        return any(n >= MIN_SHARED * min(size, len(rows)) for n, size in shared)
+
+    @cached_property
+    def _ends(self) -> list[str]:
+        """The last paragraphs of documents that have several."""
+        parted = (_PARAGRAPH_END.split(each.strip()) for each in self._known)
+        return [parts[-1] for parts in parted if len(parts) > 1]
+
+    @cached_property
+    def _rows(self) -> list[set[Row]]:
+        return [{*rows_of(each)} for each in self._known]
+
+    @cached_property
+    def _all_rows(self) -> set[Row]:
+        return set[Row]().union(*self._rows)
+
+
+def _unescaped(found: re.Match[str]) -> str:
+    text = str(json.loads(f'"{found[0]}"'))
+    return text if text.isprintable() else found[0]

@@ -5,28 +5,32 @@ After this no framework object is referred to.
 
 from __future__ import annotations
 
+import asyncio
+import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, NamedTuple
 
+from opentelemetry.context import get_current
 from opentelemetry.trace import NonRecordingSpan, format_span_id, format_trace_id
+from pydantic import JsonValue
 
 from claimspan import Chunk, RagRecord
 from claimspan.files.ground_truth import ID_KEYS
 from claimspan.text.abstention import abstains
+from claimspan.text.shapes import is_mapping
 from claimspan.text.shown import without_shown
-from claimspan_tracing.capture.reader import Generation
+from claimspan_tracing import semconv
+from claimspan_tracing.capture.reader import Generation, Retrieval
 from claimspan_tracing.capture.runs import Run, RunKind, RunTree
 from claimspan_tracing.decide.status import Status
 from claimspan_tracing.guard import Guard
-from claimspan_tracing.job import GeneratorRun, Job, RetrieverRun, union_of
-from claimspan_tracing.read.answering import Generated
-from claimspan_tracing.read.asked import asked_of
-from claimspan_tracing.read.attached import attached_to
-from claimspan_tracing.read.bounds import first_chunks
+from claimspan_tracing.job import MAX_CHUNKS, GeneratorRun, Job, RetrieverRun, union_of
+from claimspan_tracing.read.answering import Generated, gave
 from claimspan_tracing.read.candidates import (
     counts,
+    is_completed,
     is_written_alone,
     last_given,
     reader_of,
@@ -36,14 +40,18 @@ from claimspan_tracing.read.candidates import (
     was_thrown_away,
 )
 from claimspan_tracing.read.context import Candidates, Context, ContextSource, find_context
-from claimspan_tracing.read.labelled import labelled_question
-from claimspan_tracing.read.result import NOTHING_ASKED, Result, result_of
-from claimspan_tracing.read.run_reader import ReadRuns, error_type_of, read_runs
-from claimspan_tracing.read.splitting import Split
-from claimspan_tracing.read.values import Values
-from claimspan_tracing.text import MAX_JOINED, MAX_TEXT_BYTES, Walk, join_bounded
+from claimspan_tracing.read.splitting import Split, asked_of
+from claimspan_tracing.read.unnamed import labelled_question
+from claimspan_tracing.read.values import (
+    Values,
+    bounded_chunks,
+    bounded_runs,
+    first_chunks,
+    read_messages,
+)
+from claimspan_tracing.text import MAX_JOINED, MAX_TEXT_BYTES, Walk, clean, join_bounded, to_json
 
-__all__ = ["read_job"]
+__all__ = ["asked_nothing", "read_job"]
 
 MAX_PROMPT_BYTES: Final = 4 * MAX_JOINED
 """Bytes of a prompt in which chunks are looked for: whatever its characters are, it has as many as
@@ -274,3 +282,337 @@ def _ended(root: Run) -> int:
 
 def _record_id(metadata: Mapping[str, object], of: Values) -> str | None:
     return next((of.text(metadata[key]) for key in ID_KEYS if key in metadata), None)
+
+
+CONTEXT_KEYS: Final = (semconv.SESSION_ID, semconv.USER_ID, semconv.TAGS)
+"""Keys in OpenTelemetry's context at which OpenInference's ``using_session``, ``using_user`` and
+``using_tags`` keep their values."""
+
+ATTRIBUTE_KEYS: Final = (*semconv.SESSION_KEYS, *semconv.USER_KEYS, semconv.TAGS)
+"""Keys of the metadata whose values are attributes by themselves."""
+
+
+def attached_to(tree: RunTree, walk: Walk, guard: Guard) -> dict[str, JsonValue]:
+    """Return the metadata of a record, with session, user and tags under OpenInference's names.
+
+    What the run itself says goes before what the context says; tags are those of both.
+
+    Args:
+        tree: Its root has metadata, and its context is that of the request.
+        walk: The budget of the record.
+        guard: Counts the faults of the reader.
+    """
+    said = _json_object(tree.root.metadata, walk)
+    own = said
+    with guard:
+        own = {key: value for key, value in said.items() if not tree.reader.is_internal(key)}
+    around = _json_object(_in_context(tree), walk)
+    tags = _tags(own, tree, guard) + _tags(around, tree, guard)
+    both = around | own
+    if tags:
+        both[semconv.TAGS] = list(dict.fromkeys(tags))
+    return both
+
+
+def _json_object(values: object, walk: Walk) -> dict[str, JsonValue]:
+    found = to_json(_first_ids(values), walk)
+    return found if isinstance(found, dict) else {}
+
+
+def _first_ids(values: object) -> object:
+    """The values that are attributes by themselves before the others: a walk ends at its budget."""
+    # A mapping of another kind may do anything when it is read.
+    if not is_mapping(values) or values.__class__ is not dict:
+        return values
+    return {key: values[key] for key in ATTRIBUTE_KEYS if key in values} | {**values}
+
+
+def _in_context(tree: RunTree) -> dict[str, object]:
+    """What OpenInference keeps in the context that the request had when its root began."""
+    # A copy, since a context can be entered only once at a time.
+    context = tree.context.copy().run(get_current)
+    found = {key: context[key] for key in CONTEXT_KEYS if key in context}
+    return {**_parsed(context.get(semconv.METADATA)), **found}
+
+
+def _parsed(metadata: object) -> dict[str, object]:
+    """The metadata in the context, which is a JSON object."""
+    if not isinstance(metadata, str) or len(metadata) > MAX_TEXT_BYTES:
+        return {}
+    try:
+        parsed: object = json.loads(metadata)
+    except (ValueError, RecursionError):  # it may be a value of somebody else
+        return {}
+    return {str(k): value for k, value in parsed.items()} if is_mapping(parsed) else {}
+
+
+def _tags(values: Mapping[str, JsonValue], tree: RunTree, guard: Guard) -> list[JsonValue]:
+    tags = values.get(semconv.TAGS)
+    texts: list[JsonValue] = [*tags] if isinstance(tags, list) else []
+    with guard:
+        return [t for t in texts if isinstance(t, str) and not tree.reader.is_internal(t)]
+    return texts
+
+
+_Part = tuple[Run, RetrieverRun | GeneratorRun]
+
+_NOTHING: Final = Retrieval(None, ())
+
+
+@dataclass(frozen=True, slots=True)
+class ReadRuns:
+    """The retriever and generator runs of a tree, as readers found them and as they are kept."""
+
+    retrievals: list[tuple[Run, Retrieval]]
+    """What the outermost retriever runs returned."""
+
+    generations: list[tuple[Run, Generation]]
+    """What the outermost generator runs answered."""
+
+    retrievers: list[tuple[Run, RetrieverRun]]
+    """The retriever runs as they are kept, and searches that no framework reported."""
+
+    kept: tuple[RetrieverRun | GeneratorRun, ...]
+    """The runs that get a span, in the order of their start."""
+
+    dropped: int
+    """Number of runs beyond the bounds."""
+
+
+def read_runs(tree: RunTree, of: Values) -> ReadRuns:
+    """Read the runs of a tree.
+
+    Args:
+        tree: Its root has ended, or was given up.
+        of: Cleans and bounds the values.
+    """
+    retrievals = _retrievals(tree, of)
+    retrievers = bounded_chunks(_retriever_parts(tree, retrievals, of))
+    generations = _generations(tree, of)
+    parts = [*retrievers, *[(run, _generator_run(run, each, of)) for run, each in generations]]
+    kept = _with_parents(tree, bounded_runs(parts))
+    found = [(run, each) for run, each in retrievers if isinstance(each, RetrieverRun)]
+    return ReadRuns(retrievals, generations, found, kept, tree.dropped + len(parts) - len(kept))
+
+
+def error_type_of(run: Run) -> str:
+    """Return the class of the exception that ended a run; empty where it did not fail."""
+    # A closed stream and a cancelled task end in a BaseException, and are no errors.
+    if run.error is None or not run.failed_with(Exception):
+        return ""
+    return clean(run.error.__qualname__)
+
+
+def _retrievals(tree: RunTree, of: Values) -> list[tuple[Run, Retrieval]]:
+    """The outermost retriever runs: an inner one hands its documents to the outer one."""
+    return [
+        (run, try_read(of.guard, reader_of(run).retrieval, run, _NOTHING))
+        for run in tree.of_kind(RunKind.RETRIEVER)
+        if not run.has_ancestor(RunKind.RETRIEVER)
+    ]
+
+
+def _retriever_parts(
+    tree: RunTree, retrievals: Sequence[tuple[Run, Retrieval]], of: Values
+) -> list[_Part]:
+    parts: list[_Part] = [(run, _retriever_run(run, each, of)) for run, each in retrievals]
+    return parts or _unreported(tree, of)
+
+
+def _unreported(tree: RunTree, of: Values) -> list[_Part]:
+    """Searches without a retriever run; each set of documents counts where it first came out."""
+    seen: set[str] = set()
+    parts: list[_Part] = []
+    # By their end, and without the root: documents pass through many runs, and the one that ended
+    # first is where they came from.
+    for run in sorted(tree.runs[1:], key=lambda run: run.end or 0):
+        found = try_read(of.guard, reader_of(run).unreported_retrieval, run, None)
+        read = None if found is None else _retriever_run(run, found, of)
+        if read is not None and not seen.issuperset(c.id for c in read.chunks):
+            seen.update(chunk.id for chunk in read.chunks)
+            parts.append((run, read))
+    return parts
+
+
+def _generations(tree: RunTree, of: Values) -> list[tuple[Run, Generation]]:
+    return [
+        (run, try_read(of.guard, reader_of(run).generation, run, Generation()))
+        for run in tree.of_kind(RunKind.GENERATOR)
+        if not run.has_ancestor(RunKind.GENERATOR)
+    ]
+
+
+def _retriever_run(run: Run, retrieval: Retrieval, of: Values) -> RetrieverRun:
+    # Cut before anything is cleaned: a retriever may return 10,000 documents.
+    kept = [of.chunk(document) for document in list(retrieval.documents)[:MAX_CHUNKS]]
+    return RetrieverRun(
+        started=run.start,
+        ended=run.end or of.ended,
+        error_type=error_type_of(run),
+        completed=is_completed(run),
+        span_id=_span_id(run),
+        query=of.text(retrieval.query),
+        chunks=tuple(chunk for chunk, _ in kept),
+        id_sources=tuple(source for _, source in kept),
+        found=len(retrieval.documents),
+        source=of.text(retrieval.source),
+    )
+
+
+def _generator_run(run: Run, generation: Generation, of: Values) -> GeneratorRun:
+    return GeneratorRun(
+        started=run.start,
+        ended=run.end or of.ended,
+        error_type=error_type_of(run),
+        completed=is_completed(run),
+        span_id=_span_id(run),
+        prompt=of.text(generation.prompt),
+        completion=of.text(generation.completion),
+        model=of.text(generation.model),
+        provider=of.text(generation.provider),
+        input_tokens=generation.input_tokens,
+        output_tokens=generation.output_tokens,
+        messages=read_messages(generation.messages, of.message_text),
+    )
+
+
+def _with_parents(tree: RunTree, parts: Sequence[_Part]) -> tuple[RetrieverRun | GeneratorRun, ...]:
+    """The runs in the order of their start, each with the index of the run that encloses it."""
+    # By their place in the tree, not by their times: clocks are set back, and a parent has to come
+    # before its children.
+    place = {id(run): i for i, run in enumerate(tree.runs)}
+    ordered = sorted(parts, key=lambda part: place[id(part[0])])
+    index = {id(run): i for i, (run, _) in enumerate(ordered)}
+    return tuple(_with_parent(read, _enclosing(run, index)) for run, read in ordered)
+
+
+def _with_parent(
+    run: RetrieverRun | GeneratorRun, parent: int | None
+) -> RetrieverRun | GeneratorRun:
+    return run if parent is None else replace(run, parent=parent)
+
+
+def _enclosing(run: Run, index: Mapping[int, int]) -> int | None:
+    parent = run.parent
+    while parent is not None and id(parent) not in index:
+        parent = parent.parent
+    return None if parent is None else index[id(parent)]
+
+
+def _span_id(run: Run) -> str:
+    """The id of a span that somebody else made for the run; ours are made from the job."""
+    return format_span_id(run.span_id) if run.span_id else ""
+
+
+MIN_REPEATED: Final = 40
+"""Characters of a chunk from which on a response that has them repeats it, and not by chance."""
+
+
+NOTHING_ASKED: Final = "no question was asked: the run only retrieved, built or checked"
+"""Why a run is no record."""
+
+REPEATED: Final = "the pipeline returned what it retrieved, and no answer"
+
+
+class Result(NamedTuple):
+    """How a pipeline ended."""
+
+    status: Status | None
+    """The state that the record ends in; None where it can be evaluated."""
+
+    reason: str = ""
+    """More about the state; empty where it says all."""
+
+
+def asked_nothing(job: Job) -> bool:
+    """Whether a run is no query: it only retrieved, built an index, or judged an answer."""
+    return job.status is Status.NO_ANSWER and job.reason == NOTHING_ASKED
+
+
+def result_of(
+    tree: RunTree,
+    generations: Sequence[Generated],
+    chunks: Sequence[Chunk],
+    response: str,
+    guard: Guard,
+    retrievers: Sequence[tuple[Run, RetrieverRun]],
+) -> Result:
+    """Return the state that the pipeline's result leads to.
+
+    Args:
+        tree: The runs of the query.
+        generations: Those that may have given the answer.
+        chunks: What was read.
+        response: What the pipeline returned.
+        guard: Counts the faults of the reader.
+        retrievers: The retriever runs.
+    """
+    # First, as an index whose building fails or is cancelled is no query either.
+    if not try_read(guard, tree.reader.is_query, tree.root, True):
+        return Result(Status.NO_ANSWER, NOTHING_ASKED)
+    ended = _unfinished(tree, generations, response, guard)
+    if ended is not None:
+        return ended
+    if not chunks:
+        return Result(Status.NO_CONTEXT, _lacking(retrievers))
+    if not response.strip():
+        return Result(Status.NO_ANSWER)
+    names_answer = try_read(guard, tree.reader.names_answer, tree.root, True)
+    if not names_answer and _is_repeated(chunks, generations, response):
+        return Result(Status.NO_ANSWER, _why_repeated(chunks, generations))
+    return Result(None)
+
+
+def _unfinished(
+    tree: RunTree, generations: Sequence[Generated], response: str, guard: Guard
+) -> Result | None:
+    """The state of a run that has not come to its end; None where it has."""
+    root = tree.root
+    # The order matters: a cancelled run has failed, too, and an abandoned one has no answer.
+    interrupted = try_read(guard, tree.reader.interrupted, root, False)
+    if interrupted or root.failed_with(asyncio.CancelledError):
+        return Result(Status.INTERRUPTED)
+    if root.end is None:
+        return Result(Status.ABANDONED, "the run never ended")
+    if _is_abandoned(tree, generations, response):
+        return Result(Status.ABANDONED, "the stream was not read to its end")
+    if root.error is None:
+        return None
+    # What is no ``Exception`` was raised to end the run, and not by a fault in it: by Ctrl-C, or by
+    # a host such as Streamlit, which stops a script where its user has gone on.
+    return Result(Status.APP_ERROR if issubclass(root.error, Exception) else Status.INTERRUPTED)
+
+
+def _is_abandoned(tree: RunTree, generations: Sequence[Generated], response: str) -> bool:
+    """Whether the reader of a stream left: its generator was closed, or still runs.
+
+    A model that runs on in the background, for a title, is not the one that gives the answer.
+    """
+    root = tree.root
+    if root.error is not None:
+        return root.failed_with(GeneratorExit)
+    is_running = any(run.end is None for run in tree.of_kind(RunKind.GENERATOR))
+    return is_running and not any(gave(each, response) for each in generations)
+
+
+def _lacking(retrievers: Sequence[tuple[Run, RetrieverRun]]) -> str:
+    if not retrievers:
+        return "no retriever ran"
+    is_empty = not any(run.chunks for _, run in retrievers)
+    return "the retriever returned no chunks" if is_empty else "no chunk reached the generator"
+
+
+def _why_repeated(chunks: Sequence[Chunk], generations: Sequence[Generated]) -> str:
+    was_told = any(chunk.text in each.prompt for chunk in chunks for each in generations)
+    return REPEATED if was_told else NOTHING_ASKED
+
+
+def _is_repeated(chunks: Sequence[Chunk], generations: Sequence[Generated], response: str) -> bool:
+    """Whether the response is what was retrieved, in whatever form, and no model gave it."""
+    if any(gave(each, response) for each in generations):
+        return False
+    # An answer that was edited after the model gave it, with its passages below it.
+    if without_shown(response, [each.text for each in chunks]) != response:
+        return False
+    repeated = [each.text for each in chunks if each.text in response]
+    return len(repeated) == len(chunks) or any(len(text) >= MIN_REPEATED for text in repeated)

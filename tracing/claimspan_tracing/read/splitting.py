@@ -1,4 +1,4 @@
-"""Finds the queries within a run that gave several answers, so that each is a record of its own."""
+"""Tells the questions and answers of a run apart that has several, so that none gets another's."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from claimspan.text.shapes import is_list, is_mapping
 from claimspan_tracing.capture.reader import Generation, Reader
 from claimspan_tracing.capture.runs import Run, RunKind, RunTree
 from claimspan_tracing.guard import Guard
-from claimspan_tracing.read.answering import is_handed_on, is_no_answer
+from claimspan_tracing.read.answering import Generated, answering, gave, is_handed_on, is_no_answer
 from claimspan_tracing.read.candidates import counts, reader_of, try_read
 from claimspan_tracing.text import MAX_JOINED, MAX_TEXT_BYTES, bounded
 
-__all__ = ["Split", "split"]
+__all__ = ["Split", "asked_of", "split"]
 
 MIN_ANSWER: Final = 3
 """Characters of an answer: "yes" may be one, and what is shorter stands in any text."""
@@ -318,3 +318,82 @@ def _held(item: object, reader: Reader) -> Sequence[object]:
     if is_list(item):
         return item[:MAX_ITEMS]
     return reader.parts(item)
+
+
+MAX_INPUT_ITEMS: Final = 1_000
+"""Values of an input that are looked at."""
+
+MAX_QUESTIONS: Final = 100
+"""Questions of one run that are told apart."""
+
+
+def asked_of(
+    query: str,
+    response: str,
+    tree: RunTree,
+    generations: Sequence[Generated],
+    searches: Sequence[str] = (),
+) -> str:
+    """Return the question that a response answers.
+
+    A run that is given several questions may ask a model one after the other and return the last
+    answer alone. That one is to the question which stands in its prompt, and in none before it.
+
+    Args:
+        query: The question that was found: the first one, or all of them, a line each.
+        response: What the run has returned.
+        tree: The runs.
+        generations: Those that ended well, in the order in which they started.
+        searches: What the retrievers were asked, where the run was given no question.
+
+    Returns:
+        The query itself where it cannot be told, or where another model was asked no other one.
+    """
+    spoken = [each for each in generations if each.completion.strip()]
+    # Most runs go no further: nothing was asked before.
+    if len(spoken) < 2:
+        return query
+    last = answering(spoken, response)[-1]
+    if not gave(last, response):
+        return query
+    before = [each.prompt for each in spoken[: spoken.index(last)]]
+    found = (
+        _only_own(each, last.prompt, before) for each in _given_together(query, tree, searches)
+    )
+    return next((question for question in found if question), query)
+
+
+def _only_own(questions: Sequence[str], prompt: str, before: Sequence[str]) -> str:
+    """The one question that a prompt has first, where those before it have another; else empty."""
+    asked = [each for each in dict.fromkeys(questions) if len(each) >= MIN_QUESTION]
+    own = [each for each in asked if each in prompt and not _stands_in(each, before)]
+    return own[0] if len(own) == 1 and any(_stands_in(each, before) for each in asked) else ""
+
+
+def _stands_in(question: str, prompts: Sequence[str]) -> bool:
+    return any(question in prompt for prompt in prompts)
+
+
+def _given_together(query: str, tree: RunTree, searches: Sequence[str]) -> Iterator[Sequence[str]]:
+    """The questions that may have been given together: lines, searches, or the items of a list."""
+    lines = [line.strip() for line in query.splitlines()[:MAX_QUESTIONS]]
+    if searches or len(lines) > 1:
+        yield searches or lines
+    yield from (texts for texts in _lists(tree) if searches or query.strip() in texts)
+
+
+def _lists(tree: RunTree) -> Iterator[list[str]]:
+    """The lists of texts that the root was given."""
+    waiting, left = [tree.root.inputs], MAX_INPUT_ITEMS
+    while waiting and left:
+        item, left = waiting.pop(), left - 1
+        if is_mapping(item):
+            waiting += item.values()
+        elif is_list(item):
+            texts = [each.strip() for each in item[:MAX_QUESTIONS] if isinstance(each, str)]
+            if len(texts) == len(item):
+                yield texts
+            else:
+                waiting += item[:MAX_INPUT_ITEMS]
+        elif not isinstance(item, str):
+            waiting += tree.reader.parts(item)

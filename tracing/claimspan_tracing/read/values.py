@@ -1,20 +1,39 @@
-"""Reads the values of a record: texts cut and cleaned once, documents as chunks."""
+"""Reads the values of a record: texts cut and cleaned once, documents as chunks, within bounds."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from typing import Final
 
 from pydantic import JsonValue
 
 from claimspan import Chunk
 from claimspan_tracing.capture.reader import Document
+from claimspan_tracing.capture.runs import Run
 from claimspan_tracing.guard import Guard
-from claimspan_tracing.job import MAX_MESSAGE_BYTES
-from claimspan_tracing.text import MAX_TEXT_BYTES, Walk, bounded, cut, to_json
+from claimspan_tracing.job import (
+    MAX_CHUNKS,
+    MAX_MESSAGE_BYTES,
+    MAX_MESSAGES,
+    MAX_MESSAGES_BYTES,
+    GeneratorRun,
+    Message,
+    RetrieverRun,
+)
+from claimspan_tracing.text import MAX_TEXT_BYTES, Walk, bounded, byte_length, cut, to_json
 
-__all__ = ["Values"]
+__all__ = [
+    "MAX_CHUNKS_BYTES",
+    "MAX_RUNS",
+    "Values",
+    "bounded_chunks",
+    "bounded_runs",
+    "first_chunks",
+    "read_messages",
+]
 
 _Known = dict[tuple[int, ...], tuple[Document, Chunk, str]]
 
@@ -103,3 +122,105 @@ def _score(value: object) -> float | None:
     except Exception:  # noqa: BLE001 - a type of the store's own may raise anything
         return None
     return number if math.isfinite(number) else None
+
+
+MAX_RUNS: Final = 200
+"""Retriever and generator runs of one query that get a span; the others are counted."""
+
+MAX_CHUNKS_BYTES: Final = 1024 * 1024
+"""Bytes of chunk text kept of one record, about 250,000 tokens: more than a judge can read."""
+
+_Part = tuple[Run, RetrieverRun | GeneratorRun]
+
+
+def bounded_runs(parts: Sequence[_Part]) -> list[_Part]:
+    """Return at most ``MAX_RUNS`` runs: the first ones and the last ones that started.
+
+    The last generator gives the answer, and the first retrievers most of what it is drawn from.
+    """
+    ordered = sorted(parts, key=lambda part: part[0].start)
+    if len(ordered) <= MAX_RUNS:
+        return ordered
+    half = MAX_RUNS // 2
+    return ordered[:half] + ordered[-half:]
+
+
+def bounded_chunks(parts: Sequence[_Part]) -> list[_Part]:
+    """Return retriever runs with ``MAX_CHUNKS_BYTES`` of chunks in all, the first ones first.
+
+    A text that several retrievers returned is counted each time, as each has a copy of it.
+    """
+    room = MAX_CHUNKS_BYTES
+    found = [read.chunks for _, read in parts if isinstance(read, RetrieverRun)]
+    if _are_few([chunk for chunks in found for chunk in chunks], room):
+        return [*parts]
+    bounded: list[_Part] = []
+    for run, read in parts:
+        if isinstance(read, RetrieverRun):
+            chunks = first_chunks(read.chunks, room)
+            room -= sum(map(_size, chunks))
+            if len(chunks) < len(read.chunks):
+                read = replace(read, chunks=chunks, id_sources=read.id_sources[: len(chunks)])
+        bounded.append((run, read))
+    return bounded
+
+
+def first_chunks(chunks: Iterable[Chunk], room: int = MAX_CHUNKS_BYTES) -> tuple[Chunk, ...]:
+    """Return the first chunks, whole ones, that fit: ``MAX_CHUNKS`` and ``room`` bytes of text."""
+    found = tuple(islice(chunks, MAX_CHUNKS))
+    if _are_few(found, room):
+        return found
+    kept: list[Chunk] = []
+    for chunk in found:
+        room -= _size(chunk)
+        if room < 0:
+            break
+        kept.append(chunk)
+    return tuple(kept)
+
+
+def _are_few(chunks: Iterable[Chunk], room: int) -> bool:
+    """Whether chunks fit whatever their characters are; none takes more than four bytes."""
+    return 4 * sum([len(chunk.text) for chunk in chunks]) <= room
+
+
+def _size(chunk: Chunk) -> int:
+    return byte_length(chunk.text)
+
+
+SYSTEM: Final = "system"
+ROLES: Final = frozenset({SYSTEM, "user", "assistant", "tool"})
+
+Said = Sequence[tuple[object, object]]
+"""Role and text of each message, before cleaning."""
+
+
+def read_messages(said: Said, text_of: Callable[[object], str]) -> tuple[Message, ...]:
+    """Return the messages that are kept, in their order.
+
+    Args:
+        said: All messages of a prompt.
+        text_of: Cleans a text and bounds it. A redactor needs more of a text than is kept of it,
+            and cuts it itself.
+    """
+    room = MAX_MESSAGES_BYTES
+    kept: dict[int, Message] = {}
+    for index in _by_importance(said):
+        role, text = said[index]
+        message = Message(role=_role(role), text=text_of(text))
+        room -= min(byte_length(message.text), MAX_MESSAGE_BYTES)
+        if room < 0 or len(kept) == MAX_MESSAGES:
+            break
+        kept[index] = message
+    return tuple(kept[index] for index in sorted(kept))
+
+
+def _by_importance(said: Said) -> list[int]:
+    """Indices of messages: the last one, a system message at the beginning, then backwards."""
+    backwards = list(range(len(said)))[::-1]
+    first = [0] if len(said) > 1 and said[0][0] == SYSTEM else []
+    return [*backwards[:1], *first, *(index for index in backwards[1:] if index not in first)]
+
+
+def _role(role: object) -> str:
+    return role if isinstance(role, str) and role in ROLES else ""
