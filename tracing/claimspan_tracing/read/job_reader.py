@@ -29,20 +29,18 @@ from claimspan_tracing.guard import Guard
 from claimspan_tracing.job import MAX_CHUNKS, GeneratorRun, Job, RetrieverRun, union_of
 from claimspan_tracing.read.answering import Generated, gave
 from claimspan_tracing.read.candidates import (
+    Seen,
     counts,
     is_completed,
-    is_written_alone,
-    last_given,
     reader_of,
-    seen_documents,
-    seen_passages,
     try_read,
     was_thrown_away,
 )
-from claimspan_tracing.read.context import Candidates, Context, ContextSource, find_context
+from claimspan_tracing.read.context import Candidates, Context, find_context
 from claimspan_tracing.read.splitting import Split, asked_of
 from claimspan_tracing.read.unnamed import labelled_question
 from claimspan_tracing.read.values import (
+    Part,
     Values,
     bounded_chunks,
     bounded_runs,
@@ -63,19 +61,24 @@ TOOL: Final = "tool"
 TOLD: Final = ("system", "user")
 """Roles of the messages in which an application tells a model what to answer from."""
 
+NOTHING_ASKED: Final = "no question was asked: the run only retrieved, built or checked"
+"""Why a run is no record."""
+
+REPEATED: Final = "the pipeline returned what it retrieved, and no answer"
+
+MIN_REPEATED: Final = 40
+"""Characters of a chunk from which on a response that has them repeats it, and not by chance."""
+
+CONTEXT_KEYS: Final = (semconv.SESSION_ID, semconv.USER_ID, semconv.TAGS)
+"""Keys in OpenTelemetry's context at which OpenInference's ``using_session``, ``using_user`` and
+``using_tags`` keep their values."""
+
+ATTRIBUTE_KEYS: Final = (*semconv.SESSION_KEYS, *semconv.USER_KEYS, semconv.TAGS)
+"""Keys of the metadata whose values are attributes by themselves."""
+
+_NOTHING: Final = Retrieval(None, ())
 
 ReadRun = RetrieverRun | GeneratorRun
-
-
-class _Found(NamedTuple):
-    """What a record is about."""
-
-    query: str
-    response: str
-    chunks: tuple[Chunk, ...]
-    n_chunks: int
-    source: ContextSource
-    result: Result
 
 
 def read_job(
@@ -98,20 +101,34 @@ def read_job(
         capture_content: As ``Job.capture_content``.
         whole_values: As ``Job.whole_values``.
     """
-    root = tree.root
-    of = Values(guard, _ended(root), margin, Walk(margin=margin))
+    root, reader = tree.root, tree.reader
+    ended = root.end or max([run.end or run.start for run in tree.runs])
+    of = Values(guard, ended, margin, Walk(margin=margin))
     # First, since samplers decide on it: chunks may use up what may be walked.
-    metadata = attached_to(tree, of.walk, guard)
-    read = read_runs(tree, of)
-    found = _found(tree, read, several, of)
+    metadata = _attached_to(tree, of)
+    read = _read_runs(tree, of)
+    generated = _generated(read.generations, of)
+    query = of.text(try_read(guard, reader.query, root, None))
+    with guard:
+        query = labelled_question(query, generated)
+    if several is None:
+        response = of.text(try_read(guard, reader.response, root, None))
+        query = _asked(query, response, tree, generated, read, guard)
+    else:
+        response = of.text(join_bounded(several.answers, "\n"))
+    context = _context(tree, read, generated, query, response, guard)
+    chunks, n_chunks = _chunks(context, read, of)
+    result = _result_of(tree, generated, chunks, response, guard, read.retrievers)
+    if several is not None:
+        result = _Result(Status.SEVERAL_ANSWERS, several.reason)
     span = tree.span.get_span_context()
     return Job(
         record=RagRecord(
-            query=found.query,
-            response=found.response,
-            chunks=found.chunks,
+            query=query,
+            response=response,
+            chunks=chunks,
             metadata=metadata,
-            id=_record_id(root.metadata, of),
+            id=next((of.text(root.metadata[k]) for k in ID_KEYS if k in root.metadata), None),
         ),
         trace_id=format_trace_id(span.trace_id),
         span_id=format_span_id(span.span_id),
@@ -120,22 +137,27 @@ def read_job(
         root_ended=isinstance(tree.span, NonRecordingSpan),
         route=of.text(root.name),
         started=root.start,
-        ended=of.ended,
-        error_type=error_type_of(root),
-        runs=_shown(read.kept, tree, found.result),
-        context_source=found.source if found.chunks else "",
-        chunks_found=found.n_chunks,
-        rewritten=_rewritten(found.query, tree, read, found.chunks, of),
+        ended=ended,
+        error_type=_error_type_of(root),
+        runs=_shown(read.kept, tree, result),
+        context_source=context.source if chunks else "",
+        chunks_found=n_chunks,
+        rewritten=_rewritten(query, tree, read, chunks, of),
         runs_dropped=read.dropped,
-        abstained=abstains(without_shown(found.response, [each.text for each in found.chunks])),
-        status=found.result.status,
-        reason=found.result.reason,
+        abstained=abstains(without_shown(response, [each.text for each in chunks])),
+        status=result.status,
+        reason=result.reason,
         capture_content=capture_content,
         whole_values=whole_values,
     )
 
 
-def _shown(kept: Sequence[ReadRun], tree: RunTree, result: Result) -> tuple[ReadRun, ...]:
+def asked_nothing(job: Job) -> bool:
+    """Whether a run is no query: it only retrieved, built an index, or judged an answer."""
+    return job.status is Status.NO_ANSWER and job.reason == NOTHING_ASKED
+
+
+def _shown(kept: Sequence[ReadRun], tree: RunTree, result: _Result) -> tuple[ReadRun, ...]:
     """The runs that get a span, without the corpus of an index, which nobody has searched."""
     if result.reason != NOTHING_ASKED or tree.of_kind(RunKind.RETRIEVER):
         return tuple(kept)
@@ -148,31 +170,12 @@ def _shown(kept: Sequence[ReadRun], tree: RunTree, result: Result) -> tuple[Read
     )
 
 
-def _found(tree: RunTree, read: ReadRuns, several: Split | None, of: Values) -> _Found:
-    """Find question, answer and chunks, and the state that they lead to."""
-    query = of.text(try_read(of.guard, tree.reader.query, tree.root, None))
-    generated = _generated(read.generations, of)
-    with of.guard:
-        query = labelled_question(query, generated)
-    if several is None:
-        response = of.text(try_read(of.guard, tree.reader.response, tree.root, None))
-        query = _asked(query, response, tree, generated, read, of.guard)
-    else:
-        response = of.text(join_bounded(several.answers, "\n"))
-    context = _context(tree, read, generated, query, response, of.guard)
-    chunks, n_chunks = _chunks(context, read, of)
-    result = result_of(tree, generated, chunks, response, of.guard, read.retrievers)
-    if several is not None:
-        result = Result(Status.SEVERAL_ANSWERS, several.reason)
-    return _Found(query, response, chunks, n_chunks, context.source, result)
-
-
 def _asked(
     query: str,
     response: str,
     tree: RunTree,
     generated: Sequence[Generated],
-    read: ReadRuns,
+    read: _ReadRuns,
     guard: Guard,
 ) -> str:
     """The question of the record; what the retrievers were asked where the run was given none."""
@@ -187,9 +190,11 @@ def _generated(generations: Sequence[tuple[Run, Generation]], of: Values) -> lis
     """Those that may have given the answer: a retriever's own rewrite queries."""
     return [
         Generated(
-            of.bounded(each.prompt, MAX_PROMPT_BYTES),
-            of.bounded(each.completion, MAX_TEXT_BYTES),
-            _tool_results(each, of),
+            of.text(each.prompt, MAX_PROMPT_BYTES),
+            of.text(each.completion, MAX_TEXT_BYTES),
+            _texts_of(each, (TOOL,), of)
+            if each.tool_results is None
+            else tuple([of.text(text, MAX_TEXT_BYTES) for text in each.tool_results]),
             _texts_of(each, TOLD, of),
             _texts_of(each, TOLD[:1], of),
         )
@@ -198,20 +203,14 @@ def _generated(generations: Sequence[tuple[Run, Generation]], of: Values) -> lis
     ]
 
 
-def _tool_results(generation: Generation, of: Values) -> tuple[str, ...]:
-    if generation.tool_results is None:
-        return _texts_of(generation, (TOOL,), of)
-    return tuple([of.bounded(text, MAX_TEXT_BYTES) for text in generation.tool_results])
-
-
 def _texts_of(generation: Generation, roles: tuple[str, ...], of: Values) -> tuple[str, ...]:
     told = [text for role, text in generation.messages if role in roles]
-    return tuple([of.bounded(text, MAX_TEXT_BYTES) for text in told])
+    return tuple([of.text(text, MAX_TEXT_BYTES) for text in told])
 
 
 def _context(
     tree: RunTree,
-    read: ReadRuns,
+    read: _ReadRuns,
     generated: Sequence[Generated],
     query: str,
     response: str,
@@ -219,16 +218,16 @@ def _context(
 ) -> Context:
     """What the generator read, and how that is known."""
     named = try_read(guard, tree.reader.context, tree.root, None)
-    kept = [(run, each) for run, each in read.retrievals if not was_thrown_away(run)]
     found = Context(named, "retriever" if named is None else "last_documents")
     with guard:
+        seen = Seen(tree, read.retrievals, guard)
         found = find_context(
             Candidates(
                 named,
-                partial(seen_documents, tree, kept, guard),
-                partial(seen_passages, tree, guard),
-                partial(last_given, tree, kept, [run for run, _ in read.generations], guard),
-                partial(is_written_alone, tree, response, guard),
+                seen.documents,
+                seen.passages,
+                partial(seen.last_given, [run for run, _ in read.generations]),
+                partial(seen.is_written_alone, response),
                 lambda: not read.retrievers and tree.root.kind is not RunKind.RETRIEVER,
             ),
             generated,
@@ -239,14 +238,14 @@ def _context(
     return found
 
 
-def _chunks(context: Context, read: ReadRuns, of: Values) -> tuple[tuple[Chunk, ...], int]:
+def _chunks(context: Context, read: _ReadRuns, of: Values) -> tuple[tuple[Chunk, ...], int]:
     """The chunks of the record, those that were read or else all that was retrieved; their number.
 
     The number counts those beyond the bounds as well.
     """
     if context.documents is not None:
         found = context.documents
-        return first_chunks(of.chunk(document)[0] for document in found), len(found)
+        return first_chunks([of.chunk(each)[0] for each in found[:MAX_CHUNKS]]), len(found)
     kept = [each for run, each in read.retrievers if not was_thrown_away(run)]
     different = {(chunk.id, chunk.text) for each in kept for chunk in each.chunks}
     cut_off = sum(each.found - len(each.chunks) for each in kept)
@@ -254,7 +253,7 @@ def _chunks(context: Context, read: ReadRuns, of: Values) -> tuple[tuple[Chunk, 
 
 
 def _rewritten(
-    query: str, tree: RunTree, read: ReadRuns, chunks: Sequence[Chunk], of: Values
+    query: str, tree: RunTree, read: _ReadRuns, chunks: Sequence[Chunk], of: Values
 ) -> str:
     """What the last retriever was asked whose chunks were read; empty where that is the query."""
     ids = {chunk.id for chunk in chunks}
@@ -275,56 +274,33 @@ def _asked_within(retriever: Run, tree: RunTree, of: Values) -> str:
     return asked.pop() if len(asked) == 1 else ""
 
 
-def _ended(root: Run) -> int:
-    """When the root ended; for a run that was given up, when its last known part ended."""
-    return root.end or max([run.end or run.start for run in root.tree.runs])
+# --- what was attached to the query ---------------------------------------------------------------
 
 
-def _record_id(metadata: Mapping[str, object], of: Values) -> str | None:
-    return next((of.text(metadata[key]) for key in ID_KEYS if key in metadata), None)
+def _attached_to(tree: RunTree, of: Values) -> dict[str, JsonValue]:
+    """The metadata of a record, with session, user and tags under OpenInference's names.
 
-
-CONTEXT_KEYS: Final = (semconv.SESSION_ID, semconv.USER_ID, semconv.TAGS)
-"""Keys in OpenTelemetry's context at which OpenInference's ``using_session``, ``using_user`` and
-``using_tags`` keep their values."""
-
-ATTRIBUTE_KEYS: Final = (*semconv.SESSION_KEYS, *semconv.USER_KEYS, semconv.TAGS)
-"""Keys of the metadata whose values are attributes by themselves."""
-
-
-def attached_to(tree: RunTree, walk: Walk, guard: Guard) -> dict[str, JsonValue]:
-    """Return the metadata of a record, with session, user and tags under OpenInference's names.
-
-    What the run itself says goes before what the context says; tags are those of both.
-
-    Args:
-        tree: Its root has metadata, and its context is that of the request.
-        walk: The budget of the record.
-        guard: Counts the faults of the reader.
+    What the run itself says goes before what OpenTelemetry's context says; tags are those of both.
     """
-    said = _json_object(tree.root.metadata, walk)
+    said = _json_object(tree.root.metadata, of.walk)
     own = said
-    with guard:
+    with of.guard:
         own = {key: value for key, value in said.items() if not tree.reader.is_internal(key)}
-    around = _json_object(_in_context(tree), walk)
-    tags = _tags(own, tree, guard) + _tags(around, tree, guard)
+    around = _json_object(_in_context(tree), of.walk)
+    tags = _tags(own, tree, of.guard) + _tags(around, tree, of.guard)
     both = around | own
     if tags:
         both[semconv.TAGS] = list(dict.fromkeys(tags))
     return both
 
 
-def _json_object(values: object, walk: Walk) -> dict[str, JsonValue]:
-    found = to_json(_first_ids(values), walk)
-    return found if isinstance(found, dict) else {}
-
-
-def _first_ids(values: object) -> object:
-    """The values that are attributes by themselves before the others: a walk ends at its budget."""
+def _json_object(values: Mapping[str, object], walk: Walk) -> dict[str, JsonValue]:
     # A mapping of another kind may do anything when it is read.
-    if not is_mapping(values) or values.__class__ is not dict:
-        return values
-    return {key: values[key] for key in ATTRIBUTE_KEYS if key in values} | {**values}
+    if values.__class__ is dict:
+        # First those that are attributes by themselves: a walk ends at its budget.
+        values = {key: values[key] for key in ATTRIBUTE_KEYS if key in values} | {**values}
+    found = to_json(values, walk)
+    return found if isinstance(found, dict) else {}
 
 
 def _in_context(tree: RunTree) -> dict[str, object]:
@@ -332,18 +308,15 @@ def _in_context(tree: RunTree) -> dict[str, object]:
     # A copy, since a context can be entered only once at a time.
     context = tree.context.copy().run(get_current)
     found = {key: context[key] for key in CONTEXT_KEYS if key in context}
-    return {**_parsed(context.get(semconv.METADATA)), **found}
-
-
-def _parsed(metadata: object) -> dict[str, object]:
-    """The metadata in the context, which is a JSON object."""
+    metadata = context.get(semconv.METADATA)
     if not isinstance(metadata, str) or len(metadata) > MAX_TEXT_BYTES:
-        return {}
+        return found
     try:
         parsed: object = json.loads(metadata)
     except (ValueError, RecursionError):  # it may be a value of somebody else
-        return {}
-    return {str(k): value for k, value in parsed.items()} if is_mapping(parsed) else {}
+        return found
+    named = {str(k): value for k, value in parsed.items()} if is_mapping(parsed) else {}
+    return named | found
 
 
 def _tags(values: Mapping[str, JsonValue], tree: RunTree, guard: Guard) -> list[JsonValue]:
@@ -354,13 +327,11 @@ def _tags(values: Mapping[str, JsonValue], tree: RunTree, guard: Guard) -> list[
     return texts
 
 
-_Part = tuple[Run, RetrieverRun | GeneratorRun]
-
-_NOTHING: Final = Retrieval(None, ())
+# --- retriever and generator runs -----------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class ReadRuns:
+class _ReadRuns:
     """The retriever and generator runs of a tree, as readers found them and as they are kept."""
 
     retrievals: list[tuple[Run, Retrieval]]
@@ -372,57 +343,38 @@ class ReadRuns:
     retrievers: list[tuple[Run, RetrieverRun]]
     """The retriever runs as they are kept, and searches that no framework reported."""
 
-    kept: tuple[RetrieverRun | GeneratorRun, ...]
+    kept: tuple[ReadRun, ...]
     """The runs that get a span, in the order of their start."""
 
     dropped: int
     """Number of runs beyond the bounds."""
 
 
-def read_runs(tree: RunTree, of: Values) -> ReadRuns:
-    """Read the runs of a tree.
-
-    Args:
-        tree: Its root has ended, or was given up.
-        of: Cleans and bounds the values.
-    """
-    retrievals = _retrievals(tree, of)
-    retrievers = bounded_chunks(_retriever_parts(tree, retrievals, of))
-    generations = _generations(tree, of)
-    parts = [*retrievers, *[(run, _generator_run(run, each, of)) for run, each in generations]]
-    kept = _with_parents(tree, bounded_runs(parts))
-    found = [(run, each) for run, each in retrievers if isinstance(each, RetrieverRun)]
-    return ReadRuns(retrievals, generations, found, kept, tree.dropped + len(parts) - len(kept))
-
-
-def error_type_of(run: Run) -> str:
-    """Return the class of the exception that ended a run; empty where it did not fail."""
-    # A closed stream and a cancelled task end in a BaseException, and are no errors.
-    if run.error is None or not run.failed_with(Exception):
-        return ""
-    return clean(run.error.__qualname__)
-
-
-def _retrievals(tree: RunTree, of: Values) -> list[tuple[Run, Retrieval]]:
-    """The outermost retriever runs: an inner one hands its documents to the outer one."""
-    return [
+def _read_runs(tree: RunTree, of: Values) -> _ReadRuns:
+    # The outermost of each kind: an inner retriever hands its documents to the outer one.
+    retrievals = [
         (run, try_read(of.guard, reader_of(run).retrieval, run, _NOTHING))
         for run in tree.of_kind(RunKind.RETRIEVER)
         if not run.has_ancestor(RunKind.RETRIEVER)
     ]
+    generations = [
+        (run, try_read(of.guard, reader_of(run).generation, run, Generation()))
+        for run in tree.of_kind(RunKind.GENERATOR)
+        if not run.has_ancestor(RunKind.GENERATOR)
+    ]
+    found: list[Part] = [(run, _retriever_run(run, each, of)) for run, each in retrievals]
+    retrievers = bounded_chunks(found or _unreported(tree, of))
+    parts = [*retrievers, *[(run, _generator_run(run, each, of)) for run, each in generations]]
+    kept = _with_parents(tree, bounded_runs(parts))
+    searches = [(run, each) for run, each in retrievers if isinstance(each, RetrieverRun)]
+    dropped = tree.dropped + len(parts) - len(kept)
+    return _ReadRuns(retrievals, generations, searches, kept, dropped)
 
 
-def _retriever_parts(
-    tree: RunTree, retrievals: Sequence[tuple[Run, Retrieval]], of: Values
-) -> list[_Part]:
-    parts: list[_Part] = [(run, _retriever_run(run, each, of)) for run, each in retrievals]
-    return parts or _unreported(tree, of)
-
-
-def _unreported(tree: RunTree, of: Values) -> list[_Part]:
+def _unreported(tree: RunTree, of: Values) -> list[Part]:
     """Searches without a retriever run; each set of documents counts where it first came out."""
     seen: set[str] = set()
-    parts: list[_Part] = []
+    parts: list[Part] = []
     # By their end, and without the root: documents pass through many runs, and the one that ended
     # first is where they came from.
     for run in sorted(tree.runs[1:], key=lambda run: run.end or 0):
@@ -434,26 +386,18 @@ def _unreported(tree: RunTree, of: Values) -> list[_Part]:
     return parts
 
 
-def _generations(tree: RunTree, of: Values) -> list[tuple[Run, Generation]]:
-    return [
-        (run, try_read(of.guard, reader_of(run).generation, run, Generation()))
-        for run in tree.of_kind(RunKind.GENERATOR)
-        if not run.has_ancestor(RunKind.GENERATOR)
-    ]
-
-
 def _retriever_run(run: Run, retrieval: Retrieval, of: Values) -> RetrieverRun:
     # Cut before anything is cleaned: a retriever may return 10,000 documents.
     kept = [of.chunk(document) for document in list(retrieval.documents)[:MAX_CHUNKS]]
     return RetrieverRun(
         started=run.start,
         ended=run.end or of.ended,
-        error_type=error_type_of(run),
+        error_type=_error_type_of(run),
         completed=is_completed(run),
         span_id=_span_id(run),
         query=of.text(retrieval.query),
-        chunks=tuple(chunk for chunk, _ in kept),
-        id_sources=tuple(source for _, source in kept),
+        chunks=tuple([chunk for chunk, _ in kept]),
+        id_sources=tuple([source for _, source in kept]),
         found=len(retrieval.documents),
         source=of.text(retrieval.source),
     )
@@ -463,7 +407,7 @@ def _generator_run(run: Run, generation: Generation, of: Values) -> GeneratorRun
     return GeneratorRun(
         started=run.start,
         ended=run.end or of.ended,
-        error_type=error_type_of(run),
+        error_type=_error_type_of(run),
         completed=is_completed(run),
         span_id=_span_id(run),
         prompt=of.text(generation.prompt),
@@ -476,27 +420,28 @@ def _generator_run(run: Run, generation: Generation, of: Values) -> GeneratorRun
     )
 
 
-def _with_parents(tree: RunTree, parts: Sequence[_Part]) -> tuple[RetrieverRun | GeneratorRun, ...]:
+def _with_parents(tree: RunTree, parts: Sequence[Part]) -> tuple[ReadRun, ...]:
     """The runs in the order of their start, each with the index of the run that encloses it."""
     # By their place in the tree, not by their times: clocks are set back, and a parent has to come
     # before its children.
     place = {id(run): i for i, run in enumerate(tree.runs)}
     ordered = sorted(parts, key=lambda part: place[id(part[0])])
     index = {id(run): i for i, (run, _) in enumerate(ordered)}
-    return tuple(_with_parent(read, _enclosing(run, index)) for run, read in ordered)
+    found: list[ReadRun] = []
+    for run, read in ordered:
+        parent = run.parent
+        while parent is not None and id(parent) not in index:
+            parent = parent.parent
+        found.append(read if parent is None else replace(read, parent=index[id(parent)]))
+    return tuple(found)
 
 
-def _with_parent(
-    run: RetrieverRun | GeneratorRun, parent: int | None
-) -> RetrieverRun | GeneratorRun:
-    return run if parent is None else replace(run, parent=parent)
-
-
-def _enclosing(run: Run, index: Mapping[int, int]) -> int | None:
-    parent = run.parent
-    while parent is not None and id(parent) not in index:
-        parent = parent.parent
-    return None if parent is None else index[id(parent)]
+def _error_type_of(run: Run) -> str:
+    """The class of the exception that ended a run; empty where it did not fail."""
+    # A closed stream and a cancelled task end in a BaseException, and are no errors.
+    if run.error is None or not issubclass(run.error, Exception):
+        return ""
+    return clean(run.error.__qualname__)
 
 
 def _span_id(run: Run) -> str:
@@ -504,17 +449,10 @@ def _span_id(run: Run) -> str:
     return format_span_id(run.span_id) if run.span_id else ""
 
 
-MIN_REPEATED: Final = 40
-"""Characters of a chunk from which on a response that has them repeats it, and not by chance."""
+# --- the state that the pipeline's own result leads to --------------------------------------------
 
 
-NOTHING_ASKED: Final = "no question was asked: the run only retrieved, built or checked"
-"""Why a run is no record."""
-
-REPEATED: Final = "the pipeline returned what it retrieved, and no answer"
-
-
-class Result(NamedTuple):
+class _Result(NamedTuple):
     """How a pipeline ended."""
 
     status: Status | None
@@ -524,63 +462,48 @@ class Result(NamedTuple):
     """More about the state; empty where it says all."""
 
 
-def asked_nothing(job: Job) -> bool:
-    """Whether a run is no query: it only retrieved, built an index, or judged an answer."""
-    return job.status is Status.NO_ANSWER and job.reason == NOTHING_ASKED
-
-
-def result_of(
+def _result_of(
     tree: RunTree,
     generations: Sequence[Generated],
     chunks: Sequence[Chunk],
     response: str,
     guard: Guard,
     retrievers: Sequence[tuple[Run, RetrieverRun]],
-) -> Result:
-    """Return the state that the pipeline's result leads to.
-
-    Args:
-        tree: The runs of the query.
-        generations: Those that may have given the answer.
-        chunks: What was read.
-        response: What the pipeline returned.
-        guard: Counts the faults of the reader.
-        retrievers: The retriever runs.
-    """
+) -> _Result:
     # First, as an index whose building fails or is cancelled is no query either.
     if not try_read(guard, tree.reader.is_query, tree.root, True):
-        return Result(Status.NO_ANSWER, NOTHING_ASKED)
+        return _Result(Status.NO_ANSWER, NOTHING_ASKED)
     ended = _unfinished(tree, generations, response, guard)
     if ended is not None:
         return ended
     if not chunks:
-        return Result(Status.NO_CONTEXT, _lacking(retrievers))
+        return _Result(Status.NO_CONTEXT, _lacking(retrievers))
     if not response.strip():
-        return Result(Status.NO_ANSWER)
+        return _Result(Status.NO_ANSWER)
     names_answer = try_read(guard, tree.reader.names_answer, tree.root, True)
     if not names_answer and _is_repeated(chunks, generations, response):
-        return Result(Status.NO_ANSWER, _why_repeated(chunks, generations))
-    return Result(None)
+        return _Result(Status.NO_ANSWER, _why_repeated(chunks, generations))
+    return _Result(None)
 
 
 def _unfinished(
     tree: RunTree, generations: Sequence[Generated], response: str, guard: Guard
-) -> Result | None:
+) -> _Result | None:
     """The state of a run that has not come to its end; None where it has."""
     root = tree.root
     # The order matters: a cancelled run has failed, too, and an abandoned one has no answer.
     interrupted = try_read(guard, tree.reader.interrupted, root, False)
     if interrupted or root.failed_with(asyncio.CancelledError):
-        return Result(Status.INTERRUPTED)
+        return _Result(Status.INTERRUPTED)
     if root.end is None:
-        return Result(Status.ABANDONED, "the run never ended")
+        return _Result(Status.ABANDONED, "the run never ended")
     if _is_abandoned(tree, generations, response):
-        return Result(Status.ABANDONED, "the stream was not read to its end")
+        return _Result(Status.ABANDONED, "the stream was not read to its end")
     if root.error is None:
         return None
     # What is no ``Exception`` was raised to end the run, and not by a fault in it: by Ctrl-C, or by
     # a host such as Streamlit, which stops a script where its user has gone on.
-    return Result(Status.APP_ERROR if issubclass(root.error, Exception) else Status.INTERRUPTED)
+    return _Result(Status.APP_ERROR if issubclass(root.error, Exception) else Status.INTERRUPTED)
 
 
 def _is_abandoned(tree: RunTree, generations: Sequence[Generated], response: str) -> bool:

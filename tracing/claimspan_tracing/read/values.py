@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Final
-
-from pydantic import JsonValue
 
 from claimspan import Chunk
 from claimspan_tracing.capture.reader import Document
@@ -28,12 +26,28 @@ from claimspan_tracing.text import MAX_TEXT_BYTES, Walk, bounded, byte_length, c
 __all__ = [
     "MAX_CHUNKS_BYTES",
     "MAX_RUNS",
+    "Part",
     "Values",
     "bounded_chunks",
     "bounded_runs",
     "first_chunks",
     "read_messages",
 ]
+
+MAX_RUNS: Final = 200
+"""Retriever and generator runs of one query that get a span; the others are counted."""
+
+MAX_CHUNKS_BYTES: Final = 1024 * 1024
+"""Bytes of chunk text kept of one record, about 250,000 tokens: more than a judge can read."""
+
+SYSTEM: Final = "system"
+ROLES: Final = frozenset({SYSTEM, "user", "assistant", "tool"})
+
+Part = tuple[Run, RetrieverRun | GeneratorRun]
+"""A run, and what is kept of it."""
+
+Said = Sequence[tuple[object, object]]
+"""Role and text of each message, before cleaning."""
 
 _Known = dict[tuple[int, ...], tuple[Document, Chunk, str]]
 
@@ -69,52 +83,46 @@ class Values:
         key = id(document.text), id(document.id), id(document.score), id(document.metadata)
         known = self.chunks.get(key)
         if known is None:
+            text, given = self.text(document.text), self.text(document.id)
+            metadata = to_json(document.metadata, self.walk)
+            # Not checked once more: all of it was cleaned here.
+            chunk = Chunk.model_construct(
+                id=given or Chunk.content_id(cut(text, MAX_TEXT_BYTES)),
+                text=text,
+                score=None if document.score is None else _score(document.score),
+                metadata=metadata if isinstance(metadata, dict) else {},
+            )
             # With the document: what it refers to must live, or its identity may be another's.
-            known = self.chunks[key] = (document, *_chunk(document, self))
+            known = document, chunk, "document" if given else "content_hash"
+            self.chunks[key] = known
         return known[1:]
 
-    def bounded(self, value: object, max_bytes: int) -> str:
-        """Return ``text.bounded`` of a value, which looks at each text once."""
+    def text(self, value: object, max_bytes: int | None = None) -> str:
+        """Return a text, cleaned and bounded; each object is cleaned once.
+
+        Args:
+            value: What a reader found.
+            max_bytes: None for the bound of any text, and the margin beyond it.
+        """
+        limit = MAX_TEXT_BYTES + self.margin if max_bytes is None else max_bytes
         known = self.clean.get(id(value))
         if known is not None:
-            return cut(known, max_bytes)
-        text = bounded(value, max_bytes)
+            return cut(known, limit)
+        text = bounded(value, limit)
         if text is value:
             # The text itself is kept, so that its identity cannot become another's.
             self.clean[id(text)] = text
         return text
 
-    def text(self, value: object) -> str:
-        """Return a text, cleaned and bounded."""
-        return self.bounded(value, MAX_TEXT_BYTES + self.margin)
-
     def message_text(self, value: object) -> str:
         """Return the text of a message, cleaned and bounded."""
         # A redactor sees it as any other text, and what is left of it is cut after that.
-        return self.text(value) if self.margin else cut(self.text(value), MAX_MESSAGE_BYTES)
-
-    def json_object(self, metadata: Mapping[str, object]) -> dict[str, JsonValue]:
-        """Return metadata as JSON."""
-        value = to_json(metadata, self.walk)
-        return value if isinstance(value, dict) else {}
-
-
-def _chunk(document: Document, of: Values) -> tuple[Chunk, str]:
-    text = of.text(document.text)
-    given = of.text(document.id)
-    # Not checked once more: all of it was cleaned here.
-    chunk = Chunk.model_construct(
-        id=given or Chunk.content_id(cut(text, MAX_TEXT_BYTES)),
-        text=text,
-        score=_score(document.score),
-        metadata=of.json_object(document.metadata),
-    )
-    return chunk, "document" if given else "content_hash"
+        return self.text(value, None if self.margin else MAX_MESSAGE_BYTES)
 
 
 def _score(value: object) -> float | None:
     """A finite number; what else a store calls a score has no place on a span or in JSON."""
-    if value is None or isinstance(value, bool):
+    if isinstance(value, bool):
         return None
     # By what it can become: most of numpy's scalars, which stores return, are no float.
     try:
@@ -124,28 +132,20 @@ def _score(value: object) -> float | None:
     return number if math.isfinite(number) else None
 
 
-MAX_RUNS: Final = 200
-"""Retriever and generator runs of one query that get a span; the others are counted."""
-
-MAX_CHUNKS_BYTES: Final = 1024 * 1024
-"""Bytes of chunk text kept of one record, about 250,000 tokens: more than a judge can read."""
-
-_Part = tuple[Run, RetrieverRun | GeneratorRun]
+# --- bounds of a record ---------------------------------------------------------------------------
 
 
-def bounded_runs(parts: Sequence[_Part]) -> list[_Part]:
+def bounded_runs(parts: Sequence[Part]) -> list[Part]:
     """Return at most ``MAX_RUNS`` runs: the first ones and the last ones that started.
 
     The last generator gives the answer, and the first retrievers most of what it is drawn from.
     """
     ordered = sorted(parts, key=lambda part: part[0].start)
-    if len(ordered) <= MAX_RUNS:
-        return ordered
     half = MAX_RUNS // 2
-    return ordered[:half] + ordered[-half:]
+    return ordered if len(ordered) <= MAX_RUNS else ordered[:half] + ordered[-half:]
 
 
-def bounded_chunks(parts: Sequence[_Part]) -> list[_Part]:
+def bounded_chunks(parts: Sequence[Part]) -> list[Part]:
     """Return retriever runs with ``MAX_CHUNKS_BYTES`` of chunks in all, the first ones first.
 
     A text that several retrievers returned is counted each time, as each has a copy of it.
@@ -154,15 +154,15 @@ def bounded_chunks(parts: Sequence[_Part]) -> list[_Part]:
     found = [read.chunks for _, read in parts if isinstance(read, RetrieverRun)]
     if _are_few([chunk for chunks in found for chunk in chunks], room):
         return [*parts]
-    bounded: list[_Part] = []
+    kept: list[Part] = []
     for run, read in parts:
         if isinstance(read, RetrieverRun):
             chunks = first_chunks(read.chunks, room)
-            room -= sum(map(_size, chunks))
+            room -= sum(byte_length(chunk.text) for chunk in chunks)
             if len(chunks) < len(read.chunks):
                 read = replace(read, chunks=chunks, id_sources=read.id_sources[: len(chunks)])
-        bounded.append((run, read))
-    return bounded
+        kept.append((run, read))
+    return kept
 
 
 def first_chunks(chunks: Iterable[Chunk], room: int = MAX_CHUNKS_BYTES) -> tuple[Chunk, ...]:
@@ -172,7 +172,7 @@ def first_chunks(chunks: Iterable[Chunk], room: int = MAX_CHUNKS_BYTES) -> tuple
         return found
     kept: list[Chunk] = []
     for chunk in found:
-        room -= _size(chunk)
+        room -= byte_length(chunk.text)
         if room < 0:
             break
         kept.append(chunk)
@@ -184,43 +184,30 @@ def _are_few(chunks: Iterable[Chunk], room: int) -> bool:
     return 4 * sum([len(chunk.text) for chunk in chunks]) <= room
 
 
-def _size(chunk: Chunk) -> int:
-    return byte_length(chunk.text)
-
-
-SYSTEM: Final = "system"
-ROLES: Final = frozenset({SYSTEM, "user", "assistant", "tool"})
-
-Said = Sequence[tuple[object, object]]
-"""Role and text of each message, before cleaning."""
-
-
 def read_messages(said: Said, text_of: Callable[[object], str]) -> tuple[Message, ...]:
-    """Return the messages that are kept, in their order.
+    """Return the messages of a prompt that are kept: the last ones and the system message.
+
+    The prompt is kept as one text as well, so that what is kept of its messages comes on top.
 
     Args:
         said: All messages of a prompt.
         text_of: Cleans a text and bounds it. A redactor needs more of a text than is kept of it,
             and cuts it itself.
+
+    Returns:
+        In their order. The last one is the most important, then a system message that comes first,
+        then the others backwards.
     """
+    backwards = list(range(len(said)))[::-1]
+    first = [0] if len(said) > 1 and said[0][0] == SYSTEM else []
     room = MAX_MESSAGES_BYTES
     kept: dict[int, Message] = {}
-    for index in _by_importance(said):
+    for index in dict.fromkeys([*backwards[:1], *first, *backwards]):
         role, text = said[index]
-        message = Message(role=_role(role), text=text_of(text))
+        known = role if isinstance(role, str) and role in ROLES else ""
+        message = Message(role=known, text=text_of(text))
         room -= min(byte_length(message.text), MAX_MESSAGE_BYTES)
         if room < 0 or len(kept) == MAX_MESSAGES:
             break
         kept[index] = message
-    return tuple(kept[index] for index in sorted(kept))
-
-
-def _by_importance(said: Said) -> list[int]:
-    """Indices of messages: the last one, a system message at the beginning, then backwards."""
-    backwards = list(range(len(said)))[::-1]
-    first = [0] if len(said) > 1 and said[0][0] == SYSTEM else []
-    return [*backwards[:1], *first, *(index for index in backwards[1:] if index not in first)]
-
-
-def _role(role: object) -> str:
-    return role if isinstance(role, str) and role in ROLES else ""
+    return tuple([kept[index] for index in sorted(kept)])
