@@ -8,7 +8,7 @@ their public interface.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, cast
 
 from haystack.dataclasses import Document as HaystackDocument
@@ -135,18 +135,17 @@ _DECLARED: Final = "dataclasses.document.Document"
 
 def documents_in(values: object) -> list[AnyDocument] | None:
     """Return the documents in inputs or outputs, each once; None where they hold no list of any."""
-    lists = list(_document_lists(values))
+    lists = _document_lists(values)
     if not lists:
         return None
-    found = [item for value in lists for item in _flat(value)]
-    documents = [item for item in found if isinstance(item, AnyDocument)]
     # By identity: an agent's state and a joiner's inputs may hold the same document twice.
-    return list({id(document): document for document in documents}.values())
+    items = [item for value in lists for item in _flat(value)]
+    return [*{id(item): item for item in items if isinstance(item, AnyDocument)}.values()]
 
 
 def lists_documents(values: object) -> bool:
     """Whether inputs or outputs hold a list of documents; looks at the first item of each list."""
-    return next(_document_lists(values), None) is not None
+    return bool(_document_lists(values))
 
 
 def declares_documents(sockets: Mapping[str, object] | None) -> bool:
@@ -171,31 +170,31 @@ def socket_values(value: object) -> Sequence[object]:
     return list(value.values()) if is_mapping(value) else [value]
 
 
-def flat_items(values: object) -> Iterator[object]:
-    """Yield the value of each socket, or its items where it is a list."""
-    for value in socket_values(values):
-        if is_list(value):
-            yield from value
-        else:
-            yield value
+def flat_items(values: object) -> list[object]:
+    """Return the value of each socket, or its items where it is a list."""
+    return _flat(socket_values(values))
 
 
-def _document_lists(values: object) -> Iterator[Sequence[object]]:
+def _document_lists(values: object) -> list[Sequence[object]]:
     named = values if is_mapping(values) else {DOCUMENTS_KEY: values}
-    for name, value in named.items():
-        if is_list(value) and _may_hold_documents(name, value):
-            yield value
+    return [v for name, v in named.items() if is_list(v) and _may_hold_documents(name, v)]
 
 
 def _may_hold_documents(name: object, value: Sequence[object]) -> bool:
-    first = next(_flat(value), None)
-    return name == DOCUMENTS_KEY if first is None else isinstance(first, AnyDocument)
-
-
-def _flat(value: Sequence[object]) -> Iterator[object]:
-    """Yield the items of a list of lists too: a joiner gets one list for each retriever."""
+    """Whether the first item of a list is a document, or the name says so where there is none."""
     for item in value:
-        if is_list(item):
-            yield from item
+        if not is_list(item):
+            return isinstance(item, AnyDocument)
+        if item:  # a joiner gets one list for each retriever
+            return isinstance(item[0], AnyDocument)
+    return name == DOCUMENTS_KEY
+
+
+def _flat(value: Sequence[object]) -> list[object]:
+    found: list[object] = []
+    for item in value:
+        if isinstance(item, list | tuple):
+            found += item
         else:
-            yield item
+            found.append(item)
+    return found

@@ -165,7 +165,7 @@ class LangChainReader:
         """Return the query of a retriever run and the documents that it returned."""
         # ``ls_*`` keys are what LangChain itself adds to the metadata, for LangSmith.
         source = run.metadata.get("ls_vector_store_provider")
-        return Retrieval(run.inputs, [*documents_in(run.outputs, 1)], source)
+        return Retrieval(run.inputs, documents_in(run.outputs, 1), source)
 
     def unreported_retrieval(self, run: Run) -> Retrieval | None:
         """Return the documents in the output of a node, function or tool that searched a store.
@@ -178,23 +178,23 @@ class LangChainReader:
         output = run.outputs
         if is_mapping(output):
             output = {key: item for key, item in output.items() if key != MESSAGES_KEY}
-        documents = [*documents_in(output)]
+        documents = documents_in(output)
         return Retrieval(question_in(run.inputs), documents) if documents else None
 
     def given_documents(self, run: Run) -> Sequence[Document]:
         """Return the documents that a chain was called with, or that its state holds."""
-        return [*documents_in(run.inputs), *listed_texts(run.inputs)]
+        return documents_in(run.inputs) + listed_texts(run.inputs)
 
     def passages(self, run: Run) -> Sequence[str]:
         """Return what a tool returned as a text, and what was passed under a name like context."""
-        return [*evidence_in(run.inputs, run.outputs)]
+        return evidence_in(run.inputs, run.outputs)
 
     def context(self, root: Run) -> Sequence[Document] | None:
         """Return the documents in the prompt of a retrieval chain; None if it does not say."""
         found = root.outputs.get(CONTEXT_KEY) if is_mapping(root.outputs) else None
         if not is_list(found) or not all(isinstance(item, LangChainDocument) for item in found):
             return None
-        return [*documents_in(found, 1)]
+        return documents_in(found, 1)
 
     def generation(self, run: Run) -> Generation:
         """Return prompt, completion, model and tokens of a model run."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 from typing import Final, TypeVar
 
 from claimspan_tracing.capture.reader import Document, Reader, Retrieval
@@ -72,14 +73,17 @@ class Seen:
         self._steps: Final = [(run, reader_of(run)) for run in others if not was_thrown_away(run)]
 
     def documents(self) -> Iterator[Document]:
-        """Yield every document that was retrieved, given to a run, or returned by one."""
+        """Return every document that was retrieved, given to a run, or returned by one."""
+        return chain.from_iterable(self._lists())
+
+    def _lists(self) -> Iterator[Sequence[Document]]:
         for each in self._retrievals:
-            yield from each.documents
+            yield each.documents
         for run, reader in self._steps:
-            yield from try_read(self._guard, reader.given_documents, run, NO_DOCUMENTS)
+            yield try_read(self._guard, reader.given_documents, run, NO_DOCUMENTS)
             found = try_read(self._guard, reader.unreported_retrieval, run, None)
             if found is not None:
-                yield from found.documents
+                yield found.documents
 
     def passages(self) -> list[str]:
         """Return every text that may be evidence, and is no document."""

@@ -35,7 +35,7 @@ from claimspan_tracing.read.prompted import (
 from claimspan_tracing.read.unnamed import unnamed_evidence
 from claimspan_tracing.text import MAX_JOINED, MAX_KEY_BYTES, bounded
 
-__all__ = ["Candidates", "Context", "ContextSource", "find_context"]
+__all__ = ["Candidates", "Context", "find_context"]
 
 ContextSource = Literal["prompt", "last_documents", "retriever"]
 """The values of ``claimspan.context.source``."""
@@ -57,6 +57,16 @@ MAX_BEGINNING: Final = 1_000
 
 MAX_CANDIDATES_CHARACTERS: Final = 2 * 1024 * 1024
 """Characters of all of them: twice what is kept of a record. Each is read a few times."""
+
+
+MIN_SHARED: Final = 0.5
+"""Share of a document's rows of words that a text has which holds it, as a whole or cut."""
+
+_PARAGRAPH_END: Final = re.compile(r"\n\s*\n")
+
+_ESCAPE: Final = "\\u"
+_ESCAPED: Final = re.compile(r"(?:\\u[0-9a-fA-F]{4})+")
+"""Letters beyond ASCII, as JSON writes them by default."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +128,7 @@ def find_context(
         asked: What retrievers were asked: the question in other words, or parts of it.
     """
     if "\n" in response.strip():  # the words of passages below an answer are no model's
-        seen = [text_of(document) for document in _once(candidates.documents())]
+        seen = [str(document.text) for document in _once(candidates.documents())]
         response = without_shown(response, seen)
     questions = {each.strip() for each in (query, *asked)} - {""} if query.strip() else set[str]()
     found = _context(candidates, generations, query, response, questions)
@@ -198,8 +208,8 @@ def _named_in_prompt(
 
 def _unknown(found: Sequence[Document], documents: Iterable[Document]) -> list[Document]:
     """The documents without those that were found already."""
-    known = {_key(document) for document in found}
-    return [document for document in _once(documents) if _key(document) not in known]
+    known = {(_id_of(document), str(document.text)) for document in found}
+    return [document for key, document in _keyed(documents).items() if key not in known]
 
 
 def _without_said(
@@ -212,7 +222,9 @@ def _without_said(
         document
         for document in documents
         if all(
-            _is_in(prompt, text_of(document)) for text, prompt in said if text in text_of(document)
+            _is_in(prompt, str(document.text))
+            for text, prompt in said
+            if text in str(document.text)
         )
     ]
 
@@ -241,9 +253,9 @@ def _with_reworded(
 ) -> list[Document | None]:
     """Add the documents that stand in the prompts in other letters, or with marks."""
     pairs = [*zip(others, parts, strict=True)]
-    known = [text_of(each) for each in found] + [text_of(d) for d, part in pairs if part is d]
+    known = [str(each.text) for each in found] + [str(d.text) for d, part in pairs if part is d]
     # Also what seems to be cut: marks between its lines leave its beginning as it is.
-    unsure = [text_of(document) for document, part in pairs if part is not document]
+    unsure = [str(document.text) for document, part in pairs if part is not document]
     # The words where sentences meet prove nothing for the window that was made of them.
     rows = zip(unsure, set_otherwise(prompts, unsure, known) if unsure else (), strict=True)
     is_there = (is_read and not is_made_of(text, known) for text, is_read in rows)
@@ -268,7 +280,7 @@ def _unexplained(
     # The results of tools are messages of the prompt; any other text has to be found there.
     others = [text for text in texts if text not in results]
     there = {*results, *(text for text in read_texts(prompts, others) if text is not None)}
-    explained = Explained([text_of(document) for document in found])
+    explained = Explained([str(document.text) for document in found])
     rest = (explained.rest_of(text) for text in texts if text in there)
     return [*dict.fromkeys(chain.from_iterable(rest))]
 
@@ -316,7 +328,7 @@ def _without_own(text: str, own: Sequence[Generated], found: Sequence[Document])
         and completion in text
         and not _is_in(each.prompt, text[:MAX_BEGINNING])
     ]
-    return Explained([*map(text_of, found), *said]).rest_of(text) if said else [text]
+    return Explained([*(str(each.text) for each in found), *said]).rest_of(text) if said else [text]
 
 
 def _from_prompt(text: str) -> Document:
@@ -336,7 +348,7 @@ def _read(prompts: Sequence[str], documents: Sequence[Document]) -> list[Documen
 
 
 def _parts(prompts: Sequence[str], documents: Sequence[Document]) -> list[Document | None]:
-    texts = [*map(text_of, documents)]
+    texts = [str(document.text) for document in documents]
     return [
         part if part is None else document if part == text else replace(document, text=part)
         for document, text, part in zip(documents, texts, read_texts(prompts, texts), strict=True)
@@ -344,51 +356,43 @@ def _parts(prompts: Sequence[str], documents: Sequence[Document]) -> list[Docume
 
 
 def _once(documents: Iterable[Document]) -> list[Document]:
-    """The first ones, each text with its id once: documents pass through many runs."""
+    return [*_keyed(documents).values()]
+
+
+def _keyed(documents: Iterable[Document]) -> dict[tuple[str, str], Document]:
+    """The first documents, each text with its id once: they pass through many runs.
+
+    The text of each is one, and no longer than a prompt that is looked at can be. Behind a document
+    come forms of it with more around its text, as sentence windows keep them in its metadata.
+    """
     found: dict[tuple[str, str], Document] = {}
-    room = MAX_CANDIDATES_CHARACTERS
-    for document in chain.from_iterable(map(_with_windows, _once_each(documents))):
-        key = _key(document)
-        if key in found:
-            continue
-        found[key] = document
-        room -= len(key[1])
-        if len(found) >= MAX_CANDIDATES or room <= 0:
-            break
-    return [*found.values()]
-
-
-def _once_each(documents: Iterable[Document]) -> Iterator[Document]:
-    """The documents without those that consist of the same objects as one before."""
     seen: dict[tuple[int, int, int], Document] = {}
+    room = MAX_CANDIDATES_CHARACTERS
     for document in documents:
         same = id(document.text), id(document.id), id(document.metadata)
         # With the document: what it refers to must live, or its identity may be another's.
-        if seen.setdefault(same, document) is document:
-            yield document
+        if seen.setdefault(same, document) is not document:
+            continue
+        text, id_ = document.text, _id_of(document)
+        text = text[:MAX_JOINED] if isinstance(text, str) else bounded(text, MAX_JOINED)
+        forms = [text]
+        # A mapping of another kind may do anything when it is read.
+        values = document.metadata.values() if type(document.metadata) is dict else ()
+        for value in islice(values, MAX_FIELDS):
+            if isinstance(value, str) and len(value) > len(text) > 0 and text in value:
+                forms.append(value[:MAX_JOINED])
+        for form in forms:
+            if (id_, form) not in found:
+                is_same = form is document.text
+                found[id_, form] = document if is_same else replace(document, text=form)
+                room -= len(form)
+            if len(found) >= MAX_CANDIDATES or room <= 0:
+                return found
+    return found
 
 
-def _with_windows(document: Document) -> Iterator[Document]:
-    """A document, and forms of it with more around its text, as sentence windows keep them."""
-    yield document
-    text = text_of(document)
-    # A mapping of another kind may do anything when it is read.
-    is_plain = type(document.metadata) is dict
-    for value in islice(document.metadata.values() if is_plain else (), MAX_FIELDS):
-        if isinstance(value, str) and len(value) > len(text) > 0 and text in value:
-            yield replace(document, text=value)
-
-
-def _key(document: Document) -> tuple[str, str]:
-    id_ = document.id
-    return id_ if type(id_) is str else bounded(id_, MAX_KEY_BYTES), text_of(document)
-
-
-def text_of(document: Document) -> str:
-    """Return the text of a document, as much as a prompt that is looked at can hold."""
-    if isinstance(document.text, str):
-        return document.text[:MAX_JOINED]
-    return bounded(document.text, MAX_JOINED)
+def _id_of(document: Document) -> str:
+    return document.id if type(document.id) is str else bounded(document.id, MAX_KEY_BYTES)
 
 
 def apart(prompts: Sequence[str], found: Sequence[Document]) -> list[Document]:
@@ -403,7 +407,7 @@ def apart(prompts: Sequence[str], found: Sequence[Document]) -> list[Document]:
     """
     found = _longest(found)
     # Without the white space around them, which a prompt may lack.
-    texts = [text_of(document).strip() for document in found]
+    texts = [str(document.text).strip() for document in found]
     return [
         document
         for document, text in zip(found, texts, strict=True)
@@ -418,7 +422,7 @@ def _longest(found: Sequence[Document]) -> list[Document]:
     for document in found:
         if isinstance(document.id, str):
             parts.setdefault(document.id, []).append(document)
-    if all(len(each) == 1 for each in parts.values()):
+    if all([len(each) == 1 for each in parts.values()]):
         return [*found]
     whole = (_longest_of(each, parts.get(str(each.id), [each])) for each in found)
     return [*{id(each): each for each in whole}.values()]
@@ -431,23 +435,13 @@ def _longest_of(part: Document, same: Sequence[Document]) -> Document:
 
 
 def _form(document: Document) -> str:
-    return " ".join(text_of(document).split())
+    return " ".join(str(document.text).split())
 
 
 def _outside(prompt: str, texts: Iterable[str]) -> str:
     for text in sorted(texts, key=len, reverse=True):
         prompt = prompt.replace(text, "\0")
     return prompt
-
-
-MIN_SHARED: Final = 0.5
-"""Share of a document's rows of words that a text has which holds it, as a whole or cut."""
-
-_PARAGRAPH_END: Final = re.compile(r"\n\s*\n")
-
-_ESCAPE: Final = "\\u"
-_ESCAPED: Final = re.compile(r"(?:\\u[0-9a-fA-F]{4})+")
-"""Letters beyond ASCII, as JSON writes them by default."""
 
 
 class Explained:

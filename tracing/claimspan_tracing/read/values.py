@@ -21,7 +21,15 @@ from claimspan_tracing.job import (
     Message,
     RetrieverRun,
 )
-from claimspan_tracing.text import MAX_TEXT_BYTES, Walk, bounded, byte_length, cut, to_json
+from claimspan_tracing.text import (
+    MAX_CHARACTER_BYTES,
+    MAX_TEXT_BYTES,
+    Walk,
+    bounded,
+    byte_length,
+    cut,
+    to_json,
+)
 
 __all__ = [
     "MAX_CHUNKS_BYTES",
@@ -107,7 +115,8 @@ class Values:
         limit = MAX_TEXT_BYTES + self.margin if max_bytes is None else max_bytes
         known = self.clean.get(id(value))
         if known is not None:
-            return cut(known, limit)
+            # Most texts are far from it: without a call.
+            return known if len(known) * MAX_CHARACTER_BYTES <= limit else cut(known, limit)
         text = bounded(value, limit)
         if text is value:
             # The text itself is kept, so that its identity cannot become another's.
