@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from haystack.dataclasses import ChatMessage, ChatRole
+from haystack.dataclasses import ChatMessage, ChatRole, ToolCallResult
 
 from claimspan_haystack._documents import documents_in, flat_items
 from claimspan_haystack._texts import (
@@ -24,6 +24,7 @@ from claimspan_haystack._texts import (
     texts_of,
 )
 from claimspan_haystack._tracer import (
+    AGENT_RUN,
     CHAT_GENERATOR_RUN,
     DOCUMENTS_WRITTEN,
     REPLIES_KEY,
@@ -105,6 +106,10 @@ def replies_below(root: Run) -> Replies:
 def generation_of(run: Run) -> Generation:
     """Return prompt, completion, model and tokens of a generator run."""
     told = by_key([run.inputs], ("messages", "prompt"), None) if run.inputs else ""
+    messages = prompt_messages(run)
+    tools = [message for message in messages if message.role == ChatRole.TOOL]
+    # A tool has found something: it has not failed, and does not repeat what the model has told it.
+    found = [m for m in tools if any(map(_has_found, m.tool_call_results))]
     meta = _meta(run.outputs)
     usage = meta.get("usage")
     tokens: Mapping[object, object] = usage if is_mapping(usage) else {}
@@ -114,17 +119,14 @@ def generation_of(run: Run) -> Generation:
         model=meta.get("model"),
         input_tokens=_count(tokens, "prompt_tokens", "input_tokens"),
         output_tokens=_count(tokens, "completion_tokens", "output_tokens"),
-        tool_results=[said(message) for message in prompt_messages(run) if _has_found(message)],
-        messages=[(message.role.value, said(message)) for message in prompt_messages(run)],
+        tool_results=[said(message) for message in found],
+        messages=[(message.role.value, said(message)) for message in messages],
     )
 
 
-def _has_found(message: ChatMessage) -> bool:
-    """Whether a message holds what a tool has found: no error, and not what the model told it."""
-    return message.role == ChatRole.TOOL and any(
-        not each.error and not is_echo(str(each.result), each.origin.arguments.values())
-        for each in message.tool_call_results
-    )
+def _has_found(result: ToolCallResult) -> bool:
+    arguments = result.origin.arguments.values()
+    return not result.error and not is_echo(str(result.result), arguments)
 
 
 def prompt_messages(run: Run) -> list[ChatMessage]:
@@ -174,16 +176,13 @@ def _grades_one_of(answers: Sequence[Run], run: Run) -> bool:
         return False
     graded, prompt = answers[-1], by_key([run.inputs], ("messages", "prompt"), None)
     # A question that was rewritten stands in the next prompt as well, with a retrieval between.
-    if _retrieves_between(graded, run):
+    ended = graded.end or graded.start
+    retrievers = run.tree.of_kind(RunKind.RETRIEVER)
+    if any(ended <= each.start < run.start for each in retrievers):
         return False
     text = _completion(graded).strip()
     # A grader that is given the documents alone is one where another model has answered already.
     return (bool(text) and text in prompt) or (is_whole and not _is_handed_on(graded))
-
-
-def _retrieves_between(before: Run, after: Run) -> bool:
-    first = before.end or before.start
-    return any(first <= run.start < after.start for run in before.tree.of_kind(RunKind.RETRIEVER))
 
 
 def _is_followed_by_retrieval(answer: Run, runs: Sequence[Run], root: Run) -> bool:
@@ -268,30 +267,27 @@ def is_answered_query(root: Run) -> bool:
         return False
     is_indexing = builds_index(root)
     if not is_complete(root):
-        # How it would have ended is not known, and its state says that it has not.
-        return not is_indexing and (_is_asked(root) or not _converts(root))
+        # How it would have ended is not known, and its state says that it has not. Documents that
+        # are made of files are the first step to an index.
+        runs = runs_below(root)
+        asks = any(run.kind is not RunKind.CHAIN for run in runs)
+        converts = any(is_converter(operation_of(run).component) for run in runs)
+        return not is_indexing and (asks or not converts)
     replies = replies_below(root)
     if is_indexing:
-        return bool(_shown(root, replies)) or _answers_from_retrieval(root, replies)
-    if _is_graded_alone(root, replies):
+        # A model that is asked after a retriever answers: such a pipeline writes down its memory.
+        last = replies.answers[-1].start if replies.answers else 0
+        found = (run for run in runs_below(root) if run.kind is RunKind.RETRIEVER)
+        return bool(_shown(root, replies)) or any(run.start < last for run in found)
+    runs = runs_below(root)
+    # Where something was looked up, a grade may be the answer.
+    is_lookup = any(run.kind is RunKind.RETRIEVER for run in runs)
+    if replies.texts and not is_lookup and all(map(is_grade, replies.texts)):
         return False
-    if replies.answers or _is_agent(root):
+    if replies.answers or any(operation_of(run).name == AGENT_RUN for run in (root, *runs)):
         return True
     answer = answer_of(root)
     return bool(answer) and not acknowledges(answer)
-
-
-def _is_graded_alone(root: Run, replies: Replies) -> bool:
-    """Whether all that was said is a grade; where something was looked up, it may be the answer."""
-    if any(run.kind is RunKind.RETRIEVER for run in runs_below(root)):
-        return False
-    return bool(replies.texts) and all(map(is_grade, replies.texts))
-
-
-def _answers_from_retrieval(root: Run, replies: Replies) -> bool:
-    """Whether a model was asked after a retriever: such a pipeline writes down its memory."""
-    last = replies.answers[-1].start if replies.answers else 0
-    return any(run.kind is RunKind.RETRIEVER and run.start < last for run in runs_below(root))
 
 
 def builds_index(root: Run) -> bool:
@@ -320,15 +316,10 @@ def _shown(run: Run, replies: Replies) -> str:
 def _earlier_turns(run: Run, replies: Replies) -> set[str]:
     """What the assistant had said before: it is in the prompts, and no model said it now."""
     told = [message for each in replies.answers for message in prompt_messages(each)]
-    told += [m for part in nested_parts(run.inputs) for m in _messages(part)]
+    lists = [v for part in nested_parts(run.inputs) for v in part.values() if is_list(v)]
+    told += [item for each in lists for item in each if isinstance(item, ChatMessage)]
     said_before = {said(message) for message in told if message.role == ChatRole.ASSISTANT}
     return said_before - replies.texts
-
-
-def _messages(part: object) -> list[ChatMessage]:
-    values = part.values() if is_mapping(part) else ()
-    lists = [value for value in values if is_list(value)]
-    return [item for each in lists for item in each if isinstance(item, ChatMessage)]
 
 
 def _input_texts(run: Run) -> Iterator[str]:
@@ -362,17 +353,3 @@ def _unnamed(run: Run, replies: Replies) -> str:
     # A word by itself, such as a status, is not what was answered, unless a model said it.
     is_answer = not replies.answers or " " in text.strip() or text in reply
     return text if text and is_answer else reply
-
-
-def _is_asked(root: Run) -> bool:
-    """Whether a retriever or a model ran, or was to run."""
-    return any(run.kind is not RunKind.CHAIN for run in runs_below(root))
-
-
-def _converts(root: Run) -> bool:
-    """Whether documents are made of files, as the first step to an index."""
-    return any(is_converter(operation_of(run).component) for run in runs_below(root))
-
-
-def _is_agent(root: Run) -> bool:
-    return any(operation_of(run).name == "haystack.agent.run" for run in (root, *runs_below(root)))

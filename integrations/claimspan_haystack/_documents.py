@@ -56,17 +56,14 @@ _DEEP: Final = frozenset({dict, list, HaystackDocument, GeneratedAnswer, Extract
 """What is copied with what it holds."""
 
 
-def noted(value: object, known: Known) -> object:
+def noted(value: object, known: Known, depth: int = MAX_DEPTH) -> object:
     """Return a value as it is now.
 
     Args:
         value: Input or output of an operation.
         known: What was noted before in the same query, as components hand documents on.
+        depth: Levels below it that are copied.
     """
-    return _noted(value, known, MAX_DEPTH)
-
-
-def _noted(value: object, known: Known, depth: int) -> object:
     # By exact types: copying a subclass may run code of the user's.
     kind = type(value)
     if kind is dict:
@@ -75,7 +72,12 @@ def _noted(value: object, known: Known, depth: int) -> object:
         return _list(cast("list[object]", value), known, depth)
     if kind is HaystackDocument:
         return _document(cast("HaystackDocument", value), known)
-    return _answer(value) if kind is GeneratedAnswer or kind is ExtractedAnswer else value
+    if kind is GeneratedAnswer or kind is ExtractedAnswer:
+        # Not by the class's own constructor, which may check or compute what it is given.
+        made: object = object.__new__(kind)
+        made.__dict__.update(value.__dict__)
+        return made
+    return value
 
 
 def _mapping(value: dict[object, object], known: Known, depth: int) -> dict[object, object]:
@@ -84,7 +86,7 @@ def _mapping(value: dict[object, object], known: Known, depth: int) -> dict[obje
     if depth and len(copy) <= MAX_ITEMS:
         for key, item in copy.items():
             if type(item) in _DEEP:
-                copy[key] = _noted(item, known, depth - 1)
+                copy[key] = noted(item, known, depth - 1)
     return copy
 
 
@@ -101,7 +103,7 @@ def _list(value: list[object], known: Known, depth: int) -> list[object]:
             if before is not None and before[0].content is before[1].content:
                 copy[index] = before[1]
             else:
-                copy[index] = _noted(item, known, depth - 1)
+                copy[index] = noted(item, known, depth - 1)
     return copy
 
 
@@ -112,14 +114,6 @@ def _document(document: HaystackDocument, known: Known) -> NotedDocument:
         return before[1]
     made = NotedDocument(document)
     known[id(document)] = document, made
-    return made
-
-
-def _answer(answer: object) -> object:
-    """Return a copy of an answer."""
-    # Not by the class's own constructor, which may check or compute what it is given.
-    made = object.__new__(type(answer))
-    made.__dict__.update(answer.__dict__)
     return made
 
 

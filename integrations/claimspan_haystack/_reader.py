@@ -224,7 +224,9 @@ def read_documents(root: Run) -> list[AnyDocument] | None:
     for index in reversed(range(until)):
         read = _made_into_text(runs[index])
         if read is not None:
-            later = [run for run in runs[index + 1 : until] if _is_tool(run)]
+            # The model of an agent reads what a retriever found that it called.
+            tools = [r for r in runs[index + 1 : until] if operation_of(r).name == TOOL_RUN]
+            later = [run for run in tools if run.kind is RunKind.RETRIEVER]
             return read + [d for run in later for d in documents_in(run.outputs) or ()]
     return None
 
@@ -281,8 +283,3 @@ def _made_into_text(run: Run) -> list[AnyDocument] | None:
         return None
     left = documents_in(run.outputs)
     return read if left is None else left
-
-
-def _is_tool(run: Run) -> bool:
-    """Whether a run is a retriever that an agent called; the model reads what it found."""
-    return operation_of(run).name == TOOL_RUN and run.kind is RunKind.RETRIEVER

@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from asyncio import CancelledError
 from collections.abc import Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from contextvars import ContextVar, Token
 from dataclasses import dataclass
 from types import TracebackType
@@ -63,6 +63,7 @@ PIPELINE_RUNS: Final = ("haystack.pipeline.run", "haystack.async_pipeline.run")
 GENERATOR_RUNS: Final = ("haystack.agent.step.llm", CHAT_GENERATOR_RUN)
 """Operations that are model calls."""
 
+AGENT_RUN: Final = "haystack.agent.run"
 TOOL_RUN: Final = "haystack.agent.step.tool"
 COMPONENT_RUN: Final = "haystack.component.run"
 
@@ -147,14 +148,15 @@ def kind_of(operation: Operation, inputs: object, outputs: object) -> RunKind:
     # A failed component is judged by the outputs that it declares, as if each were empty.
     if outputs is None:
         outputs = dict.fromkeys(operation.returns or (), ())
-    if _generates(inputs, outputs):
+    # Routers, joiners and validators pass on the replies of others.
+    given = is_mapping(inputs) and inputs.get(REPLIES_KEY) is not None
+    if is_mapping(outputs) and REPLIES_KEY in outputs and not given:
         return RunKind.GENERATOR
     returned = lists_documents(outputs) or declares_documents(operation.returns)
-    given = lists_documents(inputs) or declares_documents(operation.takes)
-    if not returned or given or is_said(outputs):
+    takes = lists_documents(inputs) or declares_documents(operation.takes)
+    if not returned or takes or is_said(outputs):
         return RunKind.CHAIN
-    is_tool = operation.name == TOOL_RUN
-    asked = is_tool or _is_asked(operation.component, inputs)
+    asked = operation.name == TOOL_RUN or _is_asked(operation.component, inputs)
     return RunKind.RETRIEVER if asked else RunKind.CHAIN
 
 
@@ -169,12 +171,6 @@ def root_name(operation: Operation, tags: Mapping[str, Any]) -> object:
 def is_streaming(inputs: object) -> bool:
     """Whether the answer is streamed, which Haystack does through a callback in the inputs."""
     return any(part.get("streaming_callback") is not None for part in parts(inputs))
-
-
-def _generates(inputs: object, outputs: object) -> bool:
-    """Whether replies came out; routers, joiners and validators pass on those of others."""
-    given = is_mapping(inputs) and inputs.get(REPLIES_KEY) is not None
-    return is_mapping(outputs) and REPLIES_KEY in outputs and not given
 
 
 def _is_asked(component: str, inputs: object) -> bool:
@@ -386,19 +382,15 @@ class ClaimspanTracer(Tracer):
                 return None
             step = Step(operation, tags, parent)
             if not step.is_suppressed:
-                self._report_start(step, tags)
+                parent_id, name = parent and parent.id, root_name(step.id, tags)
+                metadata: Mapping[str, object] = tags.get(METADATA_TAG) or {}
+                self.capture.start(step.id, parent_id, RunKind.CHAIN, name, step.inputs, metadata)
             if operation not in PIPELINE_RUNS:
                 step.token = _current.set({**_current.get({}), self.capture: step})
         except Exception as error:  # noqa: BLE001 - nothing of ours may reach the pipeline
             self.capture.guard.swallow(error)
             return None
         return step
-
-    def _report_start(self, step: Step, tags: dict[str, Any]) -> None:
-        parent_id = step.parent.id if step.parent else None
-        metadata: Mapping[str, object] = tags.get(METADATA_TAG) or {}
-        name = root_name(step.id, tags)
-        self.capture.start(step.id, parent_id, RunKind.CHAIN, name, step.inputs, metadata)
 
     def _is_own(self, span: Span | None) -> TypeGuard[ClaimspanSpan]:
         """Whether this tracer made the span; a tracer of another monitor may be the wrapped one."""
@@ -412,7 +404,11 @@ class ClaimspanTracer(Tracer):
     def end(self, step: Step, error: BaseException | None) -> None:
         """Report the end of an operation."""
         try:
-            _leave(step)
+            if step.token is not None:  # the operation around it is the current one again
+                # An asynchronous generator that the garbage collector closes ends in another
+                # context than it started in, and the variable cannot be reset there.
+                with suppress(ValueError, RuntimeError):
+                    _current.reset(step.token)
             if not step.is_suppressed:
                 self._report(step, error)
         except Exception as fault:  # noqa: BLE001 - as above
@@ -475,15 +471,3 @@ class _Traced(AbstractContextManager[Span]):
             self._inner.__exit__(type(fault), fault, fault.__traceback__)
             raise
         return self._inner.__exit__(kind, error, traceback)
-
-
-def _leave(step: Step) -> None:
-    """Make the operation around a step the current one again."""
-    if step.token is None:
-        return
-    # An asynchronous generator that the garbage collector closes ends in another context than it
-    # started in; resetting the variable there raises ``ValueError``.
-    try:
-        _current.reset(step.token)
-    except (ValueError, RuntimeError):
-        return

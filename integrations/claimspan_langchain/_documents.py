@@ -120,53 +120,43 @@ def _noted(value: object) -> object:
 
 def documents_in(value: object, depth: int = MAX_DEPTH) -> list[Document]:
     """Return the documents in an input or output: in lists, in states of graphs, kept by tools."""
+    inner: Iterable[object] = ()
     match value:
-        case str():  # as most values are
-            return []
         case Texts():
             pairs = zip(value, value.texts, strict=False)
             return [
-                _read(item, text) for item, text in pairs if isinstance(item, LangChainDocument)
+                _document(text, d.id, d.metadata)
+                for d, text in pairs
+                if isinstance(d, LangChainDocument)
             ]
         case LangChainDocument():
-            return [_read(value, value.page_content)]
+            return [_document(value.page_content, value.id, value.metadata)]
         case ToolMessage():
             return documents_in(value.artifact, depth - 1)
-        case _ if is_mapping(value) and isinstance(text := value.get(TEXT_KEY), str):
-            return [_serialised(value, text)]
+        case _ if is_mapping(value):
+            if isinstance(text := value.get(TEXT_KEY), str):
+                # A dict, as a checkpoint of LangGraph brings back what a tool has kept.
+                metadata = value.get("metadata")
+                named = metadata.items() if is_mapping(metadata) else ()
+                return [_document(text, value.get("id"), {str(k): v for k, v in named})]
+            inner = islice(value.values(), MAX_ITEMS)
+        case _ if is_list(value):
+            inner = value[:MAX_ITEMS]
+        case _ if is_mapping(update := getattr(value, "update", None)):  # LangGraph's ``Command``
+            inner = (update,)
         case _:
-            inner = _held_by(value) if depth else ()
+            return []
     found: list[Document] = []
-    for item in inner:
+    for item in inner if depth else ():
         if not isinstance(item, str):
             found += documents_in(item, depth - 1)
     return found
 
 
-def _held_by(value: object) -> Iterable[object]:
-    if is_mapping(value):
-        return islice(value.values(), MAX_ITEMS)
-    if is_list(value):
-        return value[:MAX_ITEMS]
-    update = getattr(value, "update", None)  # of LangGraph's ``Command``
-    return (update,) if is_mapping(update) else ()
-
-
-def _read(found: LangChainDocument, text: str) -> Document:
-    """A document, with the text that it had before it was changed."""
-    return Document(text, found.id, _score_in(found.metadata), found.metadata)
-
-
-def _score_in(metadata: Mapping[str, object]) -> object:
-    """What retrievers and rerankers keep as a score; a ``Document`` has no field for it."""
-    return metadata.get("relevance_score", metadata.get("score"))
-
-
-def _serialised(found: Mapping[object, object], text: str) -> Document:
-    """A document as a dict, as a checkpoint of LangGraph brings back what a tool has kept."""
-    metadata = found.get("metadata")
-    named = {str(key): value for key, value in metadata.items()} if is_mapping(metadata) else {}
-    return Document(text, found.get("id"), _score_in(named), named)
+def _document(text: str, id_: object, metadata: Mapping[str, object]) -> Document:
+    # What retrievers and rerankers keep as a score; LangChain's ``Document`` has no field for it.
+    score = metadata.get("relevance_score", metadata.get("score"))
+    return Document(text, id_, score, metadata)
 
 
 def holds_documents(value: object) -> bool:

@@ -172,12 +172,8 @@ class ClaimspanCallbackHandler(BaseCallbackHandler):
         self._capture.start(_key(run_id), parent, RunKind.CHAIN, name, asked, attached)
 
     def on_tool_end(self, output: object, *, run_id: UUID, **kwargs: Any) -> None:
-        """Report the end of a tool."""
+        """Report what a tool returned."""
         self._capture.end(_key(run_id), output)
-
-    def on_tool_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
-        """Report the exception that ended a tool."""
-        self._capture.fail(_key(run_id), error)
 
     def on_retriever_start(
         self,
@@ -198,10 +194,6 @@ class ClaimspanCallbackHandler(BaseCallbackHandler):
     def on_retriever_end(self, documents: object, *, run_id: UUID, **kwargs: Any) -> None:
         """Report the documents that a retriever returned."""
         self._capture.end(_key(run_id), with_texts(documents))
-
-    def on_retriever_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
-        """Report the exception that ended a retriever."""
-        self._capture.fail(_key(run_id), error)
 
     def on_llm_start(
         self,
@@ -241,8 +233,10 @@ class ClaimspanCallbackHandler(BaseCallbackHandler):
         self._capture.end(_key(run_id), response)
 
     def on_llm_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
-        """Report the exception that ended a model call."""
+        """Report the exception that ended a model call, a tool or a retriever."""
         self._capture.fail(_key(run_id), error)
+
+    on_tool_error = on_retriever_error = on_llm_error
 
 
 def _key(run_id: UUID | None) -> Hashable:
@@ -265,18 +259,15 @@ def _fallback_around(capture: Capture, inputs: object) -> UUID | None:
     parent = None if parent_id is None else capture.run(_key(parent_id))
     if parent is None:
         return None
-    is_attempt = False
     with capture.guard:  # values of the user's are compared
-        # By its input: another chain that is called there, with callbacks of its own, is none.
-        is_attempt = parent.inputs == inputs or _has(inputs, parent.inputs)
-    return parent_id if is_attempt else None
-
-
-def _has(passed: object, given: object) -> bool:
-    """Whether an input is passed on with more beside it: what the attempt before has raised."""
-    if not is_mapping(passed) or not is_mapping(given):
-        return False
-    return all(passed.get(key) == value for key, value in given.items())
+        # By its input, which may have more beside it: what the attempt before has raised. Another
+        # chain that is called there, with callbacks of its own, is no attempt.
+        given = parent.inputs
+        if given == inputs:
+            return parent_id
+        if is_mapping(inputs) and is_mapping(given):
+            return parent_id if all(inputs.get(key) == given[key] for key in given) else None
+    return None
 
 
 def _is_event_stream() -> bool:
@@ -358,13 +349,18 @@ def instrument(
         monitor, query_key=query_key, response_key=response_key, **options
     )
     with _lock:
-        slot = _slot_of(handler.monitor)
-        if slot is None:
-            slot = _empty_slot()
-            slot.handler, slot.turn = handler, object()
-            warn_of_several(sum(slot.handler is not None for slot in _slots))
-        elif slot.handler is not None:
+        # Another slot for the same monitor would capture nothing more, and cost as much again.
+        used = [slot for slot in _slots if slot.handler is not None]
+        slot = next((s for s in used if s.handler and s.handler.monitor is handler.monitor), None)
+        if slot is not None and slot.handler is not None:
             slot.handler.look_at(query_key, response_key)
+        else:
+            slot = next((each for each in _slots if each.handler is None), None)
+            if slot is None:
+                slot = _Slot()
+                _slots.append(slot)
+            slot.handler, slot.turn = handler, object()
+            warn_of_several(1 + len(used))
         turn = slot.turn
 
     def undo() -> None:
@@ -374,22 +370,3 @@ def instrument(
                 slot.handler = slot.turn = None
 
     return undo
-
-
-def _slot_of(monitor: Monitor) -> _Slot | None:
-    """Return the slot that a monitor is attached by.
-
-    Another one for the same would capture nothing more, and cost each query as much again.
-    """
-    for slot in _slots:
-        if slot.handler is not None and slot.handler.monitor is monitor:
-            return slot
-    return None
-
-
-def _empty_slot() -> _Slot:
-    slot = next((slot for slot in _slots if slot.handler is None), None)
-    if slot is None:
-        slot = _Slot()
-        _slots.append(slot)
-    return slot

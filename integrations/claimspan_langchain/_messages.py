@@ -9,7 +9,7 @@ from typing import Final
 
 from langchain_core.documents import Document as LangChainDocument
 from langchain_core.messages import BaseMessage, ToolMessage, get_buffer_string
-from langchain_core.outputs import ChatGeneration, LLMResult
+from langchain_core.outputs import ChatGeneration, Generation, LLMResult
 
 from claimspan_tracing.adapters import fields_of as plain_fields_of
 from claimspan_tracing.adapters import is_list, is_mapping, join_bounded, texts_in
@@ -22,6 +22,7 @@ __all__ = [
     "as_said",
     "completion_of",
     "fields_of",
+    "first_generation",
     "prompt_messages",
     "prompt_of",
     "role_and_text",
@@ -176,14 +177,11 @@ def prompt_messages(inputs: object) -> list[BaseMessage]:
         return []
     contents = first.contents if isinstance(first, Asked) else [None] * len(first)
     pairs = zip(first, contents, strict=False)
-    return [_as_asked(m, content) for m, content in pairs if isinstance(m, BaseMessage)]
-
-
-def _as_asked(message: BaseMessage, content: object) -> BaseMessage:
-    """A message with the content that it had when a model was asked."""
-    if content is None or message.content is content:
-        return message
-    return message.model_copy(update={"content": content})
+    return [
+        m if said is None or m.content is said else m.model_copy(update={"content": said})
+        for m, said in pairs
+        if isinstance(m, BaseMessage)
+    ]
 
 
 def _first_prompt(inputs: object) -> object:
@@ -192,24 +190,24 @@ def _first_prompt(inputs: object) -> object:
 
 def completion_of(result: object) -> str:
     """Return what a model answered: its text, or else what it fills the call of a tool with."""
+    first = first_generation(result)
+    if isinstance(first, ChatGeneration):
+        return text_of(first.message)
+    return "" if first is None else first.text
+
+
+def first_generation(result: object) -> Generation | None:
+    """Return the first of what a model answered; None where it has not."""
     if not isinstance(result, LLMResult) or not result.generations or not result.generations[0]:
-        return ""
-    generation = result.generations[0][0]
-    if isinstance(generation, ChatGeneration):
-        return text_of(generation.message)
-    return generation.text
+        return None
+    return result.generations[0][0]
 
 
-def usage_of(result: LLMResult | None) -> tuple[int | None, int | None]:
+def usage_of(result: object) -> tuple[int | None, int | None]:
     """Return input and output tokens, which only messages of chat models carry."""
-    if result is None or not result.generations or not result.generations[0]:
-        return None, None
-    message = getattr(result.generations[0][0], "message", None)
+    message = getattr(first_generation(result), "message", None)
     usage: object = getattr(message, "usage_metadata", None)
     if not is_mapping(usage):
         return None, None
-    return _count(usage.get("input_tokens")), _count(usage.get("output_tokens"))
-
-
-def _count(value: object) -> int | None:
-    return value if isinstance(value, int) else None
+    given, said = usage.get("input_tokens"), usage.get("output_tokens")
+    return given if isinstance(given, int) else None, said if isinstance(said, int) else None

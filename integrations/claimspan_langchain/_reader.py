@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from langchain_core.documents import Document as LangChainDocument
@@ -31,6 +31,7 @@ from claimspan_langchain._messages import (
     Structure,
     completion_of,
     fields_of,
+    first_generation,
     prompt_messages,
     prompt_of,
     role_and_text,
@@ -57,6 +58,9 @@ from claimspan_tracing.adapters import (
 )
 
 __all__ = ["LangChainReader"]
+
+MESSAGES_KEY: Final = "messages"
+"""Where a graph's state keeps its conversation."""
 
 CONTEXT_KEY: Final = "context"
 """Output key in which ``create_retrieval_chain`` returns the documents of the prompt."""
@@ -99,9 +103,11 @@ class LangChainReader:
         if root.kind is RunKind.RETRIEVER or holds_documents(root.outputs):
             return False
         # Where something was looked up, a number may be the answer: {"score": 3}.
-        retrieves = bool(root.tree.of_kind(RunKind.RETRIEVER))
-        if self._response_key is None and not retrieves and _is_grade(root.outputs):
-            return False
+        if self._response_key is None and not root.tree.of_kind(RunKind.RETRIEVER):
+            said = root.outputs
+            said = text_of(said) if isinstance(said, BaseMessage | Said) else said
+            if is_grade(said, fields_of):
+                return False
         if str(root.name).endswith(EVALUATOR_NAME) or _is_given_an_answer(root):
             return False
         return self._response_key is not None or not self._only_works(root)
@@ -155,7 +161,12 @@ class LangChainReader:
         # the question.
         if is_mapping(root.outputs) and found == self.query(root):
             found = ""
-        return structured_text(found or self._last_completion(root, completions))
+        # Of an output of unknown shape it is the last completion. A run that failed or waits has
+        # none; a text is the answer itself, and so is a conversation: a turn may say nothing.
+        is_known = root.outputs is None or isinstance(root.outputs, str)
+        is_talk = is_mapping(root.outputs) and bool(root.outputs.get(MESSAGES_KEY))
+        last = "" if is_known or is_talk else next(iter(completions[-1:]), "")
+        return structured_text(found or last)
 
     def names_answer(self, root: Run) -> bool:
         """Whether a key of the answer was given."""
@@ -198,17 +209,17 @@ class LangChainReader:
 
     def generation(self, run: Run) -> Generation:
         """Return prompt, completion, model and tokens of a model run."""
-        result = run.outputs if isinstance(run.outputs, LLMResult) else None
-        usage = usage_of(result)
+        given, said = usage_of(run.outputs)
+        messages = prompt_messages(run.inputs)
         return Generation(
             prompt=prompt_of(run.inputs),
-            completion=completion_of(result),
+            completion=completion_of(run.outputs),
             model=run.metadata.get("ls_model_name"),
             provider=run.metadata.get("ls_provider"),
-            input_tokens=usage[0],
-            output_tokens=usage[1],
-            tool_results=tool_results(prompt_messages(run.inputs)),
-            messages=[role_and_text(message) for message in prompt_messages(run.inputs)],
+            input_tokens=given,
+            output_tokens=said,
+            tool_results=tool_results(messages),
+            messages=[role_and_text(message) for message in messages],
         )
 
     def is_internal(self, name: str) -> bool:
@@ -240,10 +251,15 @@ class LangChainReader:
                 return ()
 
     def interrupted(self, root: Run) -> bool:
-        """Whether the graph waits for a person before it answers, or the task was cancelled."""
-        return is_interrupted(
-            root, lambda: str(self.response(root)), lambda: self._completions(root)
-        )
+        """Whether the graph waits for a person before it answers, or the task was cancelled.
+
+        A conversation that waits for its next question has answered this one.
+        """
+        if root.failed_with(asyncio.CancelledError):
+            return True
+        if waits := _waits(root):
+            return not _has_answered(root, self._completions(root), waits)
+        return _has_stopped(root) and not str(self.response(root)).strip()
 
     def _completions(self, root: Run) -> list[str]:
         """Return what the models outside of retrievers have answered, without rewritten queries."""
@@ -259,18 +275,6 @@ class LangChainReader:
         ]
         return [text for text in completions if text.strip() not in asked]
 
-    def _last_completion(self, root: Run, completions: Sequence[str]) -> str:
-        """Return what the last generator answered, for an output of unknown shape.
-
-        A failed or paused run (output None) has no answer, a str output is the answer itself, and
-        so is a conversation: a turn that says nothing has none.
-        """
-        if root.outputs is None or isinstance(root.outputs, str):
-            return ""
-        if is_mapping(root.outputs) and root.outputs.get(MESSAGES_KEY):
-            return ""
-        return completions[-1] if completions else ""
-
 
 _ID: Final = re.compile(r"(?=[^\n]*\d)[\w.:/#-]{1,200}")
 """An id of a document: one word with a digit."""
@@ -278,12 +282,7 @@ _ID: Final = re.compile(r"(?=[^\n]*\d)[\w.:/#-]{1,200}")
 MAX_IDS: Final = 100
 """Items of a list that are looked at."""
 
-_NO_STATE: Final[Mapping[object, object]] = {}
-
-
-def _is_grade(output: object) -> bool:
-    said = text_of(output) if isinstance(output, BaseMessage | Said) else output
-    return is_grade(said, fields_of)
+_NOTHING: Final[Mapping[object, object]] = {}
 
 
 def _ids_in(output: object) -> list[str]:
@@ -298,9 +297,12 @@ def _is_given_an_answer(root: Run) -> bool:
     given, output = root.inputs, root.outputs
     if not is_mapping(given):
         return False
-    state: Mapping[object, object] = output if is_mapping(output) else _NO_STATE
+    state: Mapping[object, object] = output if is_mapping(output) else _NOTHING
     answers = (given.get(key) for key in ANSWER_INPUTS if key not in state)
     return any(isinstance(answer, str) and answer.strip() for answer in answers)
+
+
+# --- questions and answers ------------------------------------------------------------------------
 
 
 QUERY_KEYS: Final = ("question", "query", "input", "user_input", "user_query", "messages")
@@ -332,7 +334,8 @@ def question_in(value: object) -> str:
     if not is_mapping(value):
         return text_of(value, "human")
     named = (text_of(value.get(key), "human") for key in QUERY_KEYS)
-    return next(filter(None, named), _only_text(value))
+    texts = [item for item in value.values() if isinstance(item, str) and item]
+    return next(filter(None, named), texts[0] if len(texts) == 1 else "")
 
 
 def answer_in(value: object, given: object, completions: Sequence[str]) -> str:
@@ -361,9 +364,6 @@ def answer_in(value: object, given: object, completions: Sequence[str]) -> str:
     new = {k: v for k, v in value.items() if before.get(k) is not v or v is None}
     texts = {str(key): item for key, item in new.items() if isinstance(item, str) and item.strip()}
     return _said_at_once(new, completions) or _said_by_a_model(texts, completions)
-
-
-_NOTHING: Final[Mapping[object, object]] = {}
 
 
 def _said_at_once(output: Mapping[object, object], completions: Sequence[str]) -> str:
@@ -438,13 +438,10 @@ def _nested_answer(values: Iterable[object], depth: int) -> str:
     return next(filter(None, inner), "")
 
 
-def _only_text(value: Mapping[object, object]) -> str:
-    texts = [item for item in value.values() if isinstance(item, str) and item]
-    return texts[0] if len(texts) == 1 else ""
+# --- interrupts -----------------------------------------------------------------------------------
 
-
-MESSAGES_KEY: Final = "messages"
-"""Where a graph's state keeps its conversation."""
+# LangGraph reports of an interrupt by ``interrupt()`` only the node that it is in, and of one by
+# ``interrupt_before`` or ``interrupt_after`` nothing at all.
 
 INTERRUPT_KEY: Final = "__interrupt__"
 """Output key that LangGraph adds when a graph has stopped to wait for a person."""
@@ -457,48 +454,28 @@ THREAD_KEY: Final = "thread_id"
 """Metadata key of a graph that keeps its state, and so may go on with it later."""
 
 
-def is_interrupted(
-    root: Run, response: Callable[[], str], completions: Callable[[], Sequence[str]]
-) -> bool:
-    """Whether a graph waits for a person before it answers, or the task was cancelled.
+def _waits(root: Run) -> list[Run]:
+    """The nodes that wait for a person, and the root where its output says so; none if it went on.
 
-    A conversation that waits for its next question has answered this one.
-
-    Args:
-        root: A root.
-        response: Returns what the user may see of it; only few records go so far.
-        completions: Returns what models have said in it.
+    A root that resumes its graph itself goes on after they have ended.
     """
-    if root.failed_with(asyncio.CancelledError):
-        return True
-    if _is_waiting(root):
-        return not _has_answered(root, completions())
-    return _has_stopped(root) and not response().strip()
-
-
-def _is_waiting(root: Run) -> bool:
-    if is_mapping(root.outputs) and INTERRUPT_KEY in root.outputs:
-        return True
-    # Else the output lacks the key, and only the waiting node fails.
     runs = root.tree.runs
-    waits = [run.end or 0 for run in _waiting(root)]
-    # A root that resumes its graph itself goes on after that.
-    return bool(waits) and all(run.start <= max(waits) for run in runs)
+    # The output lacks the key where only the node that waits fails.
+    waiting = [run for run in runs if run.error and run.error.__name__ == INTERRUPT_NAME]
+    if is_mapping(root.outputs) and INTERRUPT_KEY in root.outputs:
+        return [*waiting, root]
+    last = max((run.end or 0 for run in waiting), default=0)
+    return waiting if all(run.start <= last for run in runs) else []
 
 
-def _waiting(root: Run) -> list[Run]:
-    return [r for r in root.tree.runs if r.error and r.error.__name__ == INTERRUPT_NAME]
-
-
-def _has_answered(root: Run, completions: Sequence[str]) -> bool:
+def _has_answered(root: Run, completions: Sequence[str], waits: Sequence[Run]) -> bool:
     """Whether the conversation ends with what a model has said now, and no person is to check."""
     messages = root.outputs.get(MESSAGES_KEY) if is_mapping(root.outputs) else None
     if not is_list(messages) or not messages or role_of(messages[-1]) not in SPELLINGS["ai"]:
         return False
     said = text_of(messages[-1])
-    is_said_now = bool(said.strip()) and said in completions
-    reviewed = any(is_review(run.name) for run in _waiting(root))
-    return is_said_now and not reviewed and not _calls_tools(root)
+    reviewed = any(is_review(run.name) for run in waits if run is not root)
+    return bool(said.strip()) and said in completions and not reviewed and not _calls_tools(root)
 
 
 def _has_stopped(root: Run) -> bool:
@@ -510,19 +487,13 @@ def _has_stopped(root: Run) -> bool:
 
 
 def _calls_tools(root: Run) -> bool:
-    """Whether the last model has called a tool that nobody has run."""
+    """Whether the last model has called a tool that was not run."""
     models = root.tree.of_kind(RunKind.GENERATOR)
     if not models or models[-1].has_ancestor(RunKind.RETRIEVER):
         return False
     last = models[-1]
     ended = last.end or last.start
     is_last = all(run.start <= ended or run.error is not None for run in root.tree.runs)
-    return is_last and _has_calls(last.outputs)
-
-
-def _has_calls(result: object) -> bool:
-    if not isinstance(result, LLMResult) or not result.generations or not result.generations[0]:
-        return False
-    first = result.generations[0][0]
+    first = first_generation(last.outputs)
     message = first.message if isinstance(first, ChatGeneration) else None
-    return isinstance(message, AIMessage) and bool(message.tool_calls)
+    return is_last and isinstance(message, AIMessage) and bool(message.tool_calls)

@@ -6,7 +6,7 @@ Every method of the reader runs on the worker except ``parts``.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import is_dataclass
 from typing import Final
 
@@ -68,7 +68,10 @@ class LlamaIndexReader:
         if root.kind is RunKind.RETRIEVER or call.is_beside:
             return False
         # Where something was looked up, a number may be the answer: {"score": 3}.
-        if is_grade(_result(root), fields_of) and not root.tree.of_kind(RunKind.RETRIEVER):
+        said = root.outputs.said if isinstance(root.outputs, Answer) else root.outputs
+        said = said.get("result", said) if isinstance(said, Fields) else said
+        said = said.text if isinstance(said, Said) else said
+        if is_grade(said, fields_of) and not root.tree.of_kind(RunKind.RETRIEVER):
             return False
         runs = runs_below(root)
         models = (run for run in runs if run.kind is RunKind.GENERATOR)
@@ -134,8 +137,33 @@ class LlamaIndexReader:
         return documents_of({**call.arguments})
 
     def passages(self, run: Run) -> Sequence[str]:
-        """Return what a tool or a step of a workflow has returned as plain text."""
-        return evidence_in(run)
+        """Return the texts that a tool, a step of a workflow or a function has brought.
+
+        Not what a model has written below it, such as the answer of another engine: that rests on
+        documents of its own.
+        """
+        call, tree, returned = call_of(run), run.tree, run.outputs
+        if run.parent is None or run.kind is not RunKind.CHAIN or call.is_beside:
+            return ()
+        if isinstance(call.instance, BaseTool) and isinstance(returned, ToolResult):
+            is_found = has_found(returned.text) and not _echoed(run) and not documents_of(returned)
+            texts = [returned.text] if is_found else []
+            models = runs_below(run)
+        elif isinstance(returned, Fields) and not isinstance(call.instance, BaseTool):
+            held = [each for v in returned.values() for each in (items(v) or [v])]
+            texts = [each for each in held if isinstance(each, str) and len(each) >= MIN_FOUND]
+            models = tree.runs  # all before a step hands it on
+        else:
+            return ()
+        asked = question_of(call_of(tree.root)).strip()
+        written = [_said(each) for each in models if texts and each.kind is RunKind.GENERATOR]
+        # Neither the question, nor a prompt with it, nor what a model has written.
+        return [
+            text
+            for text in texts
+            if not (asked and asked in text)
+            and not any(said and (text.strip() in said or said in text) for said in written)
+        ]
 
     def context(self, root: Run) -> Sequence[Document] | None:
         """Return the nodes that the answering synthesizer was given, or the sources of the answer.
@@ -155,7 +183,8 @@ class LlamaIndexReader:
         model = call.instance.metadata.model_name if isinstance(call.instance, LLM) else None
         tokens = said.tokens if isinstance(said, Said) else (None, None)
         messages = messages_in(given_to(call))
-        results = [each.text for each in messages if _is_result(each.role) and has_found(each.text)]
+        results = [each.text for each in messages if ROLES.get(each.role) == "tool"]
+        results = [text for text in results if has_found(text)]
         nothing = unfound(run.tree) if results else set[str]()
         return Generation(
             prompt=_prompt(call),
@@ -197,18 +226,6 @@ class LlamaIndexReader:
     def interrupted(self, root: Run) -> bool:
         """Whether the task was cancelled, or the workflow through its handler."""
         return root.failed_with(asyncio.CancelledError)
-
-
-def _result(root: Run) -> object:
-    """What the root has returned, without what LlamaIndex puts around it."""
-    said = root.outputs.said if isinstance(root.outputs, Answer) else root.outputs
-    if isinstance(said, Said):
-        return said.text
-    return said.get("result", said) if isinstance(said, Fields) else said
-
-
-def _is_result(role: str) -> bool:
-    return ROLES.get(role) == "tool"
 
 
 def _last_completion(root: Run) -> str:
@@ -284,7 +301,7 @@ RESPONSE_KEYS: Final = (
 """Where results have the answer. An agent has a structured one beside its message."""
 
 
-# --- questions ----------------------------------------------------------------------------------
+# --- questions ------------------------------------------------------------------------------------
 
 
 def question_of(call: Call) -> str:
@@ -313,7 +330,7 @@ def _question_among(named: Mapping[str, object]) -> str:
     return next(filter(None, texts), others[0] if len(others) == 1 else "")
 
 
-# --- answers ------------------------------------------------------------------------------------
+# --- answers --------------------------------------------------------------------------------------
 
 
 def is_answer(value: object) -> bool:
@@ -340,17 +357,13 @@ def answer_in(value: object, *, is_structured: bool = False) -> str:
         case Answer():
             return answer_in(value.said, is_structured=True)
         case _ if not is_structured:
-            return "" if is_list(value) else _answer_among(_fields(value))
+            named: Mapping[str, object] = {} if is_list(value) else _fields(value)
+            found = (named[key] for key in RESPONSE_KEYS if named.get(key) is not None)
+            texts = (answer_in(each, is_structured=True) for each in found)
+            return next(filter(None, texts), _blocks(named.get("blocks")))
         case _:
             # A conversation has questions as well.
             return "" if messages_in(value) else structured_text(value, fields_of)
-
-
-def _answer_among(named: Mapping[str, object]) -> str:
-    """Return the text of the first usual field that has one."""
-    found = (named[key] for key in RESPONSE_KEYS if named.get(key) is not None)
-    texts = (answer_in(each, is_structured=True) for each in found)
-    return next(filter(None, texts), _blocks(named.get("blocks")))
 
 
 def fields_of(value: object) -> Mapping[str, object]:
@@ -387,7 +400,7 @@ def _blocks(blocks: object) -> str:
     return join_bounded((text for text in texts if isinstance(text, str)), "\n")
 
 
-# --- prompts ------------------------------------------------------------------------------------
+# --- prompts --------------------------------------------------------------------------------------
 
 
 def given_to(call: Call) -> object:
@@ -407,6 +420,8 @@ def items(value: object) -> Sequence[object]:
     """Return the items of a list; nothing of any other value."""
     return value if is_list(value) else ()
 
+
+# --- runs -----------------------------------------------------------------------------------------
 
 SYNTHESIZING: Final = (".synthesize", ".asynthesize")
 
@@ -448,22 +463,24 @@ def nodes_read(root: Run, answer: str) -> list[Document] | None:
         root: The run that answered.
         answer: What it answered.
     """
-    syntheses = [run for run in runs_below(root) if _is_synthesis(run) and is_counted(run, root)]
+    syntheses = [
+        run
+        for run in runs_below(root)
+        if isinstance(call_of(run).instance, BaseSynthesizer)
+        and str(run.name).endswith(SYNTHESIZING)
+        and is_counted(run, root)
+    ]
     last = next((run for run in reversed(syntheses) if _said(run) == answer.strip()), None)
     if last is None or _is_repeated(last, root):
         return None
     nodes = _nodes(last)
     if not call_of(last).arguments.get("additional_source_nodes"):
-        return [*_each_once(nodes)]
+        return _each_once(nodes)
     # Its nodes are answers to other questions; those who gave them have read the real sources.
     texts = [str(node.text) for node in nodes]
-    gave = [run for run in syntheses if run is not last and _is_handed_on(_said(run), texts)]
-    return [*_each_once(node for run in gave for node in _nodes(run))]
-
-
-def _is_synthesis(run: Run) -> bool:
-    is_synthesizer = isinstance(call_of(run).instance, BaseSynthesizer)
-    return is_synthesizer and str(run.name).endswith(SYNTHESIZING)
+    said = [(run, _said(run)) for run in syntheses if run is not last]
+    gave = [run for run, answer in said if answer and any(answer in text for text in texts)]
+    return _each_once([node for run in gave for node in _nodes(run)])
 
 
 def _is_repeated(synthesis: Run, root: Run) -> bool:
@@ -484,10 +501,6 @@ def _said(run: Run) -> str:
     return answer_in(run.outputs).strip()
 
 
-def _is_handed_on(said: str, texts: Iterable[str]) -> bool:
-    return bool(said) and any(said in text for text in texts)
-
-
 def _nodes(run: Run) -> list[Document]:
     """The nodes that a synthesizer was given; ``Generation`` ignores its nodes."""
     call = call_of(run)
@@ -496,22 +509,21 @@ def _nodes(run: Run) -> list[Document]:
     return documents_of(call.arguments.get("nodes"))
 
 
-def _each_once(documents: Iterable[Document]) -> Iterator[Document]:
-    seen: set[object] = set()
+def _each_once(documents: Sequence[Document]) -> list[Document]:
+    first: dict[object, Document] = {}
     for document in documents:
-        if document.id not in seen:
-            seen.add(document.id)
-            yield document
+        first.setdefault(document.id, document)
+    return [*first.values()]
 
+
+# --- texts that are evidence ----------------------------------------------------------------------
 
 MIN_FOUND: Final = 40
 """Characters from which on a text that a step hands on is taken for something that was found.
 Names, languages and decisions are shorter."""
 
-
 HANDED_OVER: Final = " is now handling the request due to the following reason: "
 """What the tool says by which agents of an ``AgentWorkflow`` hand a conversation over."""
-
 
 LOADED: Final = "Content loaded! You can now search the information using "
 """What the first tool of a ``LoadAndSearchToolSpec`` says; the second one finds something."""
@@ -525,61 +537,14 @@ def has_found(text: str) -> bool:
 def unfound(tree: RunTree) -> set[str]:
     """Return what tools have said that found nothing: their errors, and what models told them."""
     # An agent catches what a tool raises, and hands on a result of its own.
-    held = (each for run in tree.runs for each in _held(run.outputs))
+    outputs = [run.outputs for run in tree.runs]
+    held = (o for each in outputs for o in (each.values() if isinstance(each, Fields) else [each]))
     errors = {each.text.strip() for each in held if isinstance(each, ToolResult) and each.is_error}
     tools = (run for run in tree.runs if isinstance(call_of(run).instance, BaseTool))
     return errors | {*map(_echoed, tools)}
-
-
-def _held(outputs: object) -> Iterable[object]:
-    return outputs.values() if isinstance(outputs, Fields) else (outputs,)
 
 
 def _echoed(run: Run) -> str:
     """What a tool repeated of its arguments; empty where it found something."""
     text = run.outputs.text if isinstance(run.outputs, ToolResult) else ""
     return text.strip() if is_echo(text, call_of(run).flat().values()) else ""
-
-
-def evidence_in(run: Run) -> Sequence[str]:
-    """Return the texts that a tool, a step of a workflow or a function has brought.
-
-    Not what a model has written below it, such as the answer of another engine: that rests on
-    documents of its own.
-    """
-    if run.parent is None or run.kind is not RunKind.CHAIN or call_of(run).is_beside:
-        return ()
-    if isinstance(call_of(run).instance, BaseTool):
-        texts = [run.outputs.text] if isinstance(run.outputs, ToolResult) else []
-        texts = [text for text in texts if has_found(text) and not _echoed(run)]
-        texts = [] if documents_of(run.outputs) else texts
-    elif isinstance(run.outputs, Fields):
-        texts = [text for text in _texts(run.outputs) if len(text) >= MIN_FOUND]
-    else:
-        return ()
-    written = _written_by_models(run) if texts else []
-    asked = question_of(call_of(run.tree.root)).strip()
-    return [text for text in texts if not _is_known(text, asked, written)]
-
-
-def _texts(fields: Fields) -> Iterator[str]:
-    for value in fields.values():
-        if isinstance(value, str):
-            yield value
-        else:
-            yield from (each for each in items(value) if isinstance(each, str))
-
-
-def _written_by_models(run: Run) -> list[str]:
-    """What models have said so far: below a tool, or anywhere before a step hands it on."""
-    is_tool = isinstance(call_of(run).instance, BaseTool)
-    runs = runs_below(run) if is_tool else run.tree.runs
-    said = (answer_in(each.outputs).strip() for each in runs if each.kind is RunKind.GENERATOR)
-    return [text for text in said if text]
-
-
-def _is_known(text: str, asked: str, written: Sequence[str]) -> bool:
-    """Whether a text is the question, a prompt with it, or what a model has written."""
-    if asked and asked in text:
-        return True
-    return any(text.strip() in each or each in text for each in written)

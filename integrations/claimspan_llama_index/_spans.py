@@ -192,12 +192,8 @@ class OpenSpans:
     def _follow(self, id_: str, response: StreamingResponse | AsyncStreamingResponse) -> None:
         """Replace the stream in the response that the user gets with one that we follow."""
         stream = response.response_gen
-        answer = answer_of(stream, self._capture)
-        if answer is not None:
-            hold_open(answer, id_)
-            return
-        answer = StreamedAnswer(self._capture, self._sources(id_, response))
-        if not hold_open(answer, id_):
+        answer = self._answer_of(id_, stream, response)
+        if answer is None:
             return
         if isinstance(response, AsyncStreamingResponse) and isinstance(stream, AsyncIterator):
             response.response_gen = afollow(stream, answer)
@@ -208,13 +204,8 @@ class OpenSpans:
 
     def _follow_chat(self, id_: str, response: StreamingAgentChatResponse) -> None:
         """Replace the stream of a chat that no writer reads: the user reads the model's own."""
-        stream = response.chat_stream or response.achat_stream
-        answer = answer_of(stream, self._capture)
-        if answer is not None:
-            hold_open(answer, id_)
-            return
-        answer = StreamedAnswer(self._capture, self._sources(id_, response))
-        if not hold_open(answer, id_):
+        answer = self._answer_of(id_, response.chat_stream or response.achat_stream, response)
+        if answer is None:
             return
         if response.chat_stream is not None:
             response.chat_stream = follow(response.chat_stream, answer)
@@ -222,6 +213,12 @@ class OpenSpans:
             response.achat_stream = afollow(response.achat_stream, answer)
         else:
             self._end(id_, None, response.response)
+
+    def _answer_of(self, id_: str, stream: object, response: Any) -> StreamedAnswer | None:
+        """What a run waits for that has returned a stream; None if that is followed already."""
+        known = answer_of(stream, self._capture)
+        answer = known or StreamedAnswer(self._capture, self._sources(id_, response))
+        return answer if hold_open(answer, id_) and known is None else None
 
     def _watch(self, id_: str, response: StreamingAgentChatResponse) -> None:
         """Wait for the thread or task that writes a chat's answer, and for who reads it."""

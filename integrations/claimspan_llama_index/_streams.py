@@ -168,7 +168,8 @@ def _follow(stream: Iterator[Part], answer: StreamedAnswer) -> Generator[Part]:
     except BaseException as error:
         # Also a ``GeneratorExit``: the reader left. LlamaIndex's generator is closed as it would
         # have been without us.
-        getattr(stream, "close", _nothing)()
+        if (close := getattr(stream, "close", None)) is not None:
+            close()
         answer.fail(error)
         raise
     answer.end()
@@ -185,7 +186,8 @@ async def _afollow(stream: AsyncIterator[Part], answer: StreamedAnswer) -> Async
             answer.parts.append(_text(part))
             yield part
     except BaseException as error:
-        await getattr(stream, "aclose", _anothing)()
+        if (aclose := getattr(stream, "aclose", None)) is not None:
+            await aclose()
         answer.fail(error)
         raise
     answer.end()
@@ -194,14 +196,6 @@ async def _afollow(stream: AsyncIterator[Part], answer: StreamedAnswer) -> Async
 def _text(part: str | ChatResponse) -> str:
     # ``delta`` is None in the last part of some models.
     return part if isinstance(part, str) else getattr(part, "delta", None) or ""
-
-
-def _nothing() -> None:
-    pass
-
-
-async def _anothing() -> None:
-    pass
 
 
 _KEY: Final = "_claimspan_answers"

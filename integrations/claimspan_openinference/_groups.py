@@ -125,7 +125,8 @@ class Group:
         if not self.returns_stream:
             return False
         begun = max(span.start_time or 0 for span in (self.top, *self.spans) if _is_stream(span))
-        return not any(_is_model(span) and (span.start_time or 0) >= begun for span in self.spans)
+        later = [span for span in self.spans if (span.start_time or 0) >= begun]
+        return not any(kind_of(span.attributes or {}) == semconv.KIND_LLM for span in later)
 
     @property
     def is_record(self) -> bool:
@@ -196,12 +197,20 @@ def group_of(span: ReadableSpan, below: list[Group], *, is_full: bool = False) -
         group.spans.append(span)
         group.size += _size(span)
     else:
-        _leave_out(group, span)
+        group.left_out += 1
+        context = span.get_span_context()
+        if group.spans and context is not None and span.parent is not None:
+            group.links[context.span_id] = span.parent.span_id
     if kind in APART:
         # What runs in a retriever, or in a check of the answer, is neither question nor answer.
         group.generates, group.prompts, group.retrieves = False, [], kind in _EVIDENCE
     elif kind == semconv.KIND_LLM:
-        _add_model(group, attributes)
+        # LlamaIndex puts a span with the template around the one with the prompt.
+        if is_told_to_grade(attributes) or (group.grades and not group.generates):
+            group.grades = True
+        else:
+            group.generates = True
+            group.prompts.append(attributes)
     elif kind == semconv.KIND_TOOL:
         group.retrieves |= len(told_by(span)) >= MIN_TOOL_TEXT
     group.retrieves |= kind in ENCLOSING and holds_documents(attributes)
@@ -212,26 +221,6 @@ def _is_stream(span: ReadableSpan) -> bool:
     attributes = span.attributes or {}
     output = str(attributes.get(semconv.OUTPUT_VALUE, ""))
     return output.startswith(_STREAMS) and kind_of(attributes) in ENCLOSING
-
-
-def _is_model(span: ReadableSpan) -> bool:
-    return kind_of(span.attributes or {}) == semconv.KIND_LLM
-
-
-def _add_model(group: Group, attributes: Attributes) -> None:
-    # LlamaIndex puts a span with the template around the one with the prompt.
-    if is_told_to_grade(attributes) or (group.grades and not group.generates):
-        group.grades = True
-        return
-    group.generates = True
-    group.prompts.append(attributes)
-
-
-def _leave_out(group: Group, span: ReadableSpan) -> None:
-    group.left_out += 1
-    context = span.get_span_context()
-    if group.spans and context is not None and span.parent is not None:
-        group.links[context.span_id] = span.parent.span_id
 
 
 def _size(span: ReadableSpan) -> int:

@@ -103,8 +103,9 @@ def kind_of(attributes: Attributes) -> str:
     if kind not in _KNOWN:
         operation = str(attributes.get(semconv.GEN_AI_OPERATION_NAME, ""))
         return _OF_OPERATION.get(operation, semconv.KIND_CHAIN)
-    if kind == semconv.KIND_LLM and _builds_a_prompt(attributes):
-        return semconv.KIND_PROMPT
+    if kind == semconv.KIND_LLM and semconv.LLM_TEMPLATE in attributes:
+        # Haystack's builder of prompts is called ``LLM``, and has nothing that a model has.
+        return kind if any(name in attributes for name in _OF_A_MODEL) else semconv.KIND_PROMPT
     return kind
 
 
@@ -112,11 +113,6 @@ def kind_of_span(span: ReadableSpan) -> str:
     """The kind of a span; a chain by the name of a framework's evaluator is one."""
     kind = kind_of(span.attributes or {})
     return semconv.KIND_EVALUATOR if kind in ENCLOSING and _EVALUATES.match(span.name) else kind
-
-
-def _builds_a_prompt(attributes: Attributes) -> bool:
-    """Whether a span called ``LLM`` is a builder of prompts, as Haystack's is."""
-    return semconv.LLM_TEMPLATE in attributes and not any(n in attributes for n in _OF_A_MODEL)
 
 
 MIN_TOOL_TEXT: Final = 40

@@ -168,7 +168,11 @@ class ClaimspanSpanProcessor(SpanProcessor):
                     self._traces.forget(span, context)
                 return
             if not self._has_looked:
-                self._look_for_exporter()
+                # Once, as the first span ends: the provider is set up by then.
+                self._has_looked = True
+                # This processor may have taken the place of the provider's exporter.
+                if not exports(self._chain):
+                    warn_of_no_exporter()
             with self._lock:
                 complete = self._traces.end(span, context)
             for group in complete:
@@ -182,7 +186,12 @@ class ClaimspanSpanProcessor(SpanProcessor):
         """
         in_front, behind = self._others()
         with guard_of(self.monitor):
-            if any(map(_exports, in_front)) and not any(map(_exports, behind)):
+            # Any may bring spans out of the process: only ours are known not to.
+            before, after = (
+                any(getattr(each, "exports_spans", True) for each in some)
+                for some in (in_front, behind)
+            )
+            if before and not after:
                 note_ended_exporters(self.monitor, self._chain)
         wait_until_idle(self.monitor, EXIT_TIMEOUT)
 
@@ -218,13 +227,6 @@ class ClaimspanSpanProcessor(SpanProcessor):
                 "that it was added to: make a monitor for each provider"
             )
 
-    def _look_for_exporter(self) -> None:
-        """Warn where this processor has taken the place of the provider's exporter."""
-        # Once, as the first span ends: the provider is set up by then.
-        self._has_looked = True
-        if not exports(self._chain):
-            warn_of_no_exporter()
-
     def _is_suppressed(self) -> bool:
         """Whether instrumentation is suppressed where a span ends, as it is around a judge.
 
@@ -234,11 +236,6 @@ class ClaimspanSpanProcessor(SpanProcessor):
         # Whoever wraps this processor may suppress instrumentation around it, as Logfire does, and
         # has then looked at the switch itself.
         return is_suppressed_by_us() if self._is_wrapped else is_suppressed()
-
-
-def _exports(processor: SpanProcessor) -> bool:
-    """Whether a processor may bring spans out of the process: only ours are known not to."""
-    return bool(getattr(processor, "exports_spans", True))
 
 
 def _is_ours(span: ReadableSpan) -> bool:
@@ -293,30 +290,21 @@ def instrument(
             "the monitor writes to another tracer provider than the one given: make a monitor for "
             "each provider, or give the monitor the same one"
         )
-    return _attach(processor, provider)
-
-
-def _attach(processor: ClaimspanSpanProcessor, provider: TracerProvider) -> Callable[[], None]:
     with _lock:  # two threads may attach the same monitor at once
         there = processors_of(chain_of(provider))
         ours = [each for each in there if isinstance(each, ClaimspanSpanProcessor)]
         known = next((each for each in ours if each.stands_for(processor)), None)
         if known is not None:
             known.attach()
-            return _once(known.release)
-        # The method of the SDK itself: Phoenix's takes what is added in place of its own exporter.
-        TracerProvider.add_span_processor(provider, processor)
-        warn_of_several(1 + sum(not each.is_detached for each in ours))
-    return _once(processor.release)
-
-
-def _once(release: Callable[[], None]) -> Callable[[], None]:
-    """Make a callable that ends one attachment, however often it is called."""
-    left = [release]
+        else:
+            # The method of the SDK: Phoenix's takes what is added in place of its own exporter.
+            TracerProvider.add_span_processor(provider, processor)
+            warn_of_several(1 + sum(not each.is_detached for each in ours))
+    left = [known or processor]
 
     def undo() -> None:
         with _lock:
-            if left:
-                left.pop()()
+            if left:  # each call ends its own attachment, and only once
+                left.pop().release()
 
     return undo

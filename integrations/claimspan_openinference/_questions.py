@@ -117,17 +117,20 @@ def question_in(value: object, key: Key | None = None) -> object:
         key: Where the question is, as the application says; None tries the usual places, from the
             outside in: Haystack's inputs stand below the names of its components.
     """
-    return next(iter(_found(value, key, (QUERY_KEYS, QUERY_KEYS), _asked)), "")
-
-
-def answer_in(value: object, key: Key | None = None) -> object:
-    """Return the answer in an output, in the same way."""
-    return next(iter(answers_in(value, key)), "")
+    # What the user said last in a conversation.
+    found = _found(
+        value,
+        key,
+        QUERY_KEYS,
+        QUERY_KEYS,
+        lambda v: last_turn(v) if is_conversation(v) else _text(v),
+    )
+    return next(iter(found), "")
 
 
 def answers_in(value: object, key: Key | None = None) -> list[object]:
     """Return what may be the answer in an output: several components of Haystack's may give one."""
-    return _found(value, key, (RESPONSE_KEYS, DEEP_RESPONSE_KEYS), _said)
+    return _found(value, key, RESPONSE_KEYS, DEEP_RESPONSE_KEYS, _said)
 
 
 def said_under(part: Part, name: str) -> str:
@@ -151,7 +154,8 @@ def has_answer(value: object) -> bool:
 def _found(
     value: object,
     key: Key | None,
-    named: tuple[Sequence[str], Sequence[str]],
+    names: Sequence[str],
+    deeper: Sequence[str],
     text_of: Callable[[object], str],
 ) -> list[object]:
     """What stands under the first name that is there, on the outermost level that has one."""
@@ -161,7 +165,6 @@ def _found(
     given = shown_result(given)
     if not is_mapping(given):
         return [text_of(given)]
-    names, deeper = named
     level: list[Part] = [given]
     for _ in range(MAX_LEVELS):
         for name in names:
@@ -175,11 +178,6 @@ def _found(
 def _named(part: Part, name: str) -> object:
     value = part.get(name)
     return value[:1] if name in ALTERNATIVES and is_list(value) else value
-
-
-def _asked(value: object) -> str:
-    """Return a text, or what the user said last in a conversation."""
-    return last_turn(value) if is_conversation(value) else _text(value)
 
 
 def _said(value: object) -> str:
@@ -272,20 +270,15 @@ def only_text(given: object, output: object) -> str:
     """Return the only text among outputs of unknown names; empty where there are several."""
     asked, found = {*_texts(parsed(given))}, set[str]()
     for part in _parts(output):
-        named = {
-            key: _text_of_output(value) for key, value in part.items() if _may_answer(str(key))
-        }
-        found |= {text for text in named.values() if text and text not in asked}
+        names = {str(key) for key in part} - _NO_ANSWERS
+        named = [part[name] for name in names if _ID_NAME.search(name.lower()) is None]
+        found |= {text for text in map(_text_of_output, named) if text and text not in asked}
     return structured_text(found.pop()) if len(found) == 1 else ""
 
 
 def _parts(output: object) -> Parts:
     found = parsed(output)
     return [part for part in found.values() if is_mapping(part)] if is_mapping(found) else []
-
-
-def _may_answer(name: str) -> bool:
-    return name not in _NO_ANSWERS and _ID_NAME.search(name.lower()) is None
 
 
 def _said_in(part: Mapping[object, object], name: str) -> str:

@@ -6,7 +6,7 @@ All runs are complete when they come, so every method finds inputs and outputs i
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from opentelemetry.sdk.trace import ReadableSpan
@@ -95,7 +95,7 @@ class SpanReader:
     def is_query(self, root: Run) -> bool:
         """Return False for a retriever that is called by itself, and for what asks no model.
 
-        Such as an index that is built. A search that has found nothing is a question all the same.
+        An index that is built is no query. A search that has found nothing is one all the same.
         """
         if root.kind is RunKind.RETRIEVER or self._response_key is not None:
             return root.kind is not RunKind.RETRIEVER
@@ -139,14 +139,14 @@ class SpanReader:
     def _answers_of(self, root: Run) -> list[object]:
         """What may be the answer, in the output of the root."""
         attributes = attributes_of(root)
-        values = attributes.get(semconv.INPUT_VALUE), attributes.get(semconv.OUTPUT_VALUE)
-        if self._response_key is not None or not is_of_components(*values):
-            return answers_in(values[1], self._response_key)
-        found, reply = answers_of_components(*values), last_answer(root)
-        text = "" if found else only_text(*values)
+        given, output = attributes.get(semconv.INPUT_VALUE), attributes.get(semconv.OUTPUT_VALUE)
+        if self._response_key is not None or not is_of_components(given, output):
+            return answers_in(output, self._response_key)
+        if found := answers_of_components(given, output):
+            return found
+        text, reply = only_text(given, output), last_answer(root)
         # A word by itself, such as a status, is not what was answered, unless a model said it.
-        is_answer = bool(text) and (not reply or " " in text.strip() or text in reply)
-        return [text] if is_answer else found
+        return [text] if text and (not reply or " " in text.strip() or text in reply) else []
 
     def names_answer(self, root: Run) -> bool:
         """Whether a key of the answer was given."""
@@ -174,7 +174,11 @@ class SpanReader:
     def unreported_retrieval(self, run: Run) -> Retrieval | None:
         """Return what a reranker let through, or the documents that a tool has returned."""
         attributes = attributes_of(run)
-        found = _found_by(attributes) if _may_retrieve(attributes) else []
+        kind, found = kind_of(attributes), list[Document]()
+        if kind == semconv.KIND_TOOL:
+            found = reranked(attributes) or attached(attributes)
+        elif kind == semconv.KIND_RERANKER or holds_documents(attributes):
+            found = reranked(attributes) or retrieved(attributes)
         return Retrieval(question_in(attributes.get(semconv.INPUT_VALUE)), found) if found else None
 
     def given_documents(self, run: Run) -> Sequence[Document]:
@@ -184,21 +188,32 @@ class SpanReader:
         around what was found.
         """
         attributes = attributes_of(run)
-        # What a tool makes of documents that a retriever found is not found twice.
-        if kind_of(attributes) == semconv.KIND_TOOL and not _retrieves_below(run):
+        # A tool that makes a text of what a retriever below it has found has found nothing itself.
+        if kind_of(attributes) == semconv.KIND_TOOL and not _below(run, RunKind.RETRIEVER):
             # What an agent reports to another one rests on what it has read itself.
-            said = {answered(attributes_of(each)).strip() for each in _models_below(run)}
+            said = {
+                answered(attributes_of(each)).strip() for each in _below(run, RunKind.GENERATOR)
+            }
             return [each for each in told(attributes) if str(each.text).strip() not in said]
         if run.kind is RunKind.GENERATOR:
-            refined = refined_in(attributes, _found_in(run)) if _refines(run) else []
+            # LlamaIndex refines an answer with one node a call.
+            refines = any(str(each.name).startswith(REFINES) for each in _around(run))
+            refined = refined_in(attributes, _found_in(run)) if refines else []
             return [*refined, *told_to_model(attributes)]
         if holds_nodes(attributes):
             # A synthesizer within another one gets texts that this one has joined.
             is_inner = any(holds_nodes(attributes_of(each)) for each in _around(run))
-            return () if is_inner else nodes_in(attributes, _found_in(run), _said_in(run))
+            models = map(attributes_of, run.tree.of_kind(RunKind.GENERATOR))
+            spoken = [text for each in models if (text := answered(each).strip())]
+            return () if is_inner else nodes_in(attributes, _found_in(run), spoken)
         if holds_windows(attributes):
             return windows_in(attributes)
-        return reranked(attributes) or _kept_in_state(run)
+        if found := reranked(attributes):
+            return found
+        root = run.tree.root
+        # The documents that a graph was kept with, which goes on after an interrupt.
+        is_kept = run is not root and goes_on(attributes_of(root).get(semconv.INPUT_VALUE))
+        return documents_given(attributes) if is_kept else ()
 
     def passages(self, run: Run) -> Sequence[str]:
         """Return what a builder of a prompt was given under a name such as ``context``."""
@@ -223,7 +238,12 @@ class SpanReader:
                 left.append(retrieved(attributes))
             elif kind == semconv.KIND_RERANKER and (found := reranked(attributes)):
                 has_reranked = True
-                left = [*_not_given(left, reranker_given(attributes)), found]
+                given = {
+                    each.text for each in reranker_given(attributes) if isinstance(each.text, str)
+                }
+                # All that was found was given to it, where that is not recorded.
+                others = [e for e in left if given and not any(one.text in given for one in e)]
+                left = [*others, found]
         return [document for found in left for document in found] if has_reranked else None
 
     def generation(self, run: Run) -> Generation:
@@ -231,12 +251,11 @@ class SpanReader:
 
         A span around another one, as LlamaIndex's are, may have a part of these alone.
         """
-        own = attributes_of(run)
-        inner = [attributes_of(each) for each in _models_below(run)]
-        every = [own, *inner]
+        models = _below(run, RunKind.GENERATOR)
+        every = [*map(attributes_of, (run, *models))]
         messages = [said for each in every if (said := messages_of(each))]
         return Generation(
-            prompt=_whole_prompt(run),
+            prompt=_whole_prompt(run, models),
             completion=next((text for each in every if (text := answered(each))), ""),
             model=_first(every, semconv.LLM_MODEL_NAME, semconv.GEN_AI_REQUEST_MODEL),
             provider=_first(every, semconv.GEN_AI_PROVIDER_NAME),
@@ -251,8 +270,19 @@ class SpanReader:
         )
 
     def interrupted(self, root: Run) -> bool:
-        """Whether a graph waits for a person; a cancelled task is known by its error."""
-        return is_interrupted(root, lambda: str(self.response(root)))
+        """Whether a graph waits for a person before it answers.
+
+        A cancelled task is known by its error. A conversation that waits for its next question has
+        answered this one.
+        """
+        output = parsed(attributes_of(root).get(semconv.OUTPUT_VALUE))
+        waits = [run for run in root.tree.runs if run.failed_with(WaitsForPersonError)]
+        # A root that resumes its graph itself goes on after they have ended.
+        last = max((run.end or 0 for run in waits), default=-1)
+        is_waiting = all(run.start <= last for run in root.tree.runs)
+        if is_waiting or (is_mapping(output) and INTERRUPT_KEY in output):
+            return not _has_answered(root, output, waits)
+        return _has_stopped(root) and not str(self.response(root)).strip()
 
     @staticmethod
     def metadata(attributes: Mapping[str, object]) -> Mapping[str, object]:
@@ -286,13 +316,6 @@ def _asked_before(root: Run) -> str:
     return next((str(said) for state in kept if (said := question_in(state))), "")
 
 
-def _kept_in_state(run: Run) -> Sequence[Document]:
-    """The documents that a graph was kept with, which goes on after an interrupt."""
-    if run is run.tree.root or not goes_on(attributes_of(run.tree.root).get(semconv.INPUT_VALUE)):
-        return ()
-    return documents_given(attributes_of(run))
-
-
 def _asked(attributes: Attributes) -> str:
     """What the user of a model or an agent said last; empty where no messages were recorded."""
     return next(iter(_user_turns(attributes)[-1:]), "")
@@ -312,31 +335,10 @@ def _asked_of_agent(root: Run) -> str:
     return ""
 
 
-def _may_retrieve(attributes: Attributes) -> bool:
-    kinds = semconv.KIND_RERANKER, semconv.KIND_TOOL
-    return kind_of(attributes) in kinds or holds_documents(attributes)
-
-
-def _found_by(attributes: Attributes) -> list[Document]:
-    is_tool = kind_of(attributes) == semconv.KIND_TOOL
-    return reranked(attributes) or (attached(attributes) if is_tool else retrieved(attributes))
-
-
 def _found_in(run: Run) -> list[Document]:
     """Everything that retrievers have found below the root of a run."""
     every = map(attributes_of, run.tree.of_kind(RunKind.RETRIEVER))
     return [document for each in every for document in retrieved(each)]
-
-
-def _said_in(run: Run) -> list[str]:
-    """What all models below the root of a run have said."""
-    every = map(attributes_of, run.tree.of_kind(RunKind.GENERATOR))
-    return [said for each in every if (said := answered(each).strip())]
-
-
-def _refines(run: Run) -> bool:
-    """Whether a model call is one of LlamaIndex's that refines an answer, a node a call."""
-    return any(str(each.name).startswith(REFINES) for each in _around(run))
 
 
 def _around(run: Run) -> Iterator[Run]:
@@ -347,41 +349,25 @@ def _around(run: Run) -> Iterator[Run]:
         parent = parent.parent
 
 
-def _retrieves_below(run: Run) -> bool:
-    return any(_is_below(each, run) for each in run.tree.of_kind(RunKind.RETRIEVER))
+def _below(run: Run, kind: RunKind) -> list[Run]:
+    """The runs of a kind that are part of a run."""
+    return [each for each in run.tree.of_kind(kind) if any(one is run for one in _around(each))]
 
 
-def _models_below(run: Run) -> list[Run]:
-    return [each for each in run.tree.of_kind(RunKind.GENERATOR) if _is_below(each, run)]
-
-
-def _is_below(run: Run, other: Run) -> bool:
-    return any(each is other for each in _around(run))
-
-
-def _not_given(found: Sequence[list[Document]], given: Sequence[Document]) -> list[list[Document]]:
-    """What a reranker was not given: all of it was, where that is not recorded."""
-    texts = {document.text for document in given if isinstance(document.text, str)}
-    return [each for each in found if texts and not any(one.text in texts for one in each)]
-
-
-def _whole_prompt(run: Run) -> str:
+def _whole_prompt(run: Run, models: Sequence[Run]) -> str:
     """What a model read; empty where the span has lost attributes, and proves nothing."""
-    for each in (run, *_models_below(run)):
+    for each in (run, *models):
         attributes = attributes_of(each)
-        has_lost = isinstance(each.id, ReadableSpan) and each.id.dropped_attributes > 0
-        if not has_lost and _is_recorded(attributes):
-            return prompted(attributes)
-    return "" if _models_below(run) or _has_lost(run) else prompted(attributes_of(run))
+        prompt = prompted(attributes)
+        # The very prompt, and not only the arguments of a function.
+        is_recorded = prompt != str(attributes.get(semconv.INPUT_VALUE, ""))
+        if is_recorded and not _has_lost(each):
+            return prompt
+    return "" if models or _has_lost(run) else prompted(attributes_of(run))
 
 
 def _has_lost(run: Run) -> bool:
     return isinstance(run.id, ReadableSpan) and run.id.dropped_attributes > 0
-
-
-def _is_recorded(attributes: Attributes) -> bool:
-    """Whether the very prompt is there, and not only the arguments of a function."""
-    return prompted(attributes) != str(attributes.get(semconv.INPUT_VALUE, ""))
 
 
 def _first(every: Sequence[Attributes], *names: str) -> object:
@@ -404,34 +390,7 @@ class WaitsForPersonError(Exception):
     """A node of a graph has ended to wait for a person."""
 
 
-def is_interrupted(root: Run, response: Callable[[], str]) -> bool:
-    """Whether a graph waits for a person before it answers.
-
-    A conversation that waits for its next question has answered this one.
-
-    Args:
-        root: A root.
-        response: Returns what the user may see of it; only few records go so far.
-    """
-    output = parsed(attributes_of(root).get(semconv.OUTPUT_VALUE))
-    if _is_waiting(root, output):
-        return not _has_answered(root, output)
-    return _has_stopped(root) and not response().strip()
-
-
-def _is_waiting(root: Run, output: object) -> bool:
-    if is_mapping(output) and INTERRUPT_KEY in output:
-        return True
-    # A root that resumes its graph itself goes on after that.
-    waits = [run.end or 0 for run in _waiting(root)]
-    return bool(waits) and all(run.start <= max(waits) for run in root.tree.runs)
-
-
-def _waiting(root: Run) -> list[Run]:
-    return [run for run in root.tree.runs if run.failed_with(WaitsForPersonError)]
-
-
-def _has_answered(root: Run, output: object) -> bool:
+def _has_answered(root: Run, output: object, waits: Sequence[Run]) -> bool:
     """Whether the conversation ends with what a model has said now, and no person is to check."""
     messages = output.get("messages") if is_mapping(output) else None
     last = messages[-1] if is_list(messages) and messages else None
@@ -440,7 +399,7 @@ def _has_answered(root: Run, output: object) -> bool:
     said = text_of_parts(inside_of(last).get("content")).strip()
     models = root.tree.of_kind(RunKind.GENERATOR)
     is_said_now = bool(said) and said in {answered(attributes_of(run)).strip() for run in models}
-    return is_said_now and not any(is_review(run.name) for run in _waiting(root))
+    return is_said_now and not any(is_review(run.name) for run in waits)
 
 
 def _has_stopped(root: Run) -> bool:

@@ -185,8 +185,8 @@ class _Node:
 
     is_ended: bool = False
     n_open: int = 0
-    """Spans that are open below it, apart from those below another open one. As it was when it
-    ended."""
+    """Number of spans that are open below it, without those below another open one; after it has
+    ended, what it was at its end."""
 
     has_dropped: bool = False
     """Whether some of what waited below it is gone, so that nothing there can be joined."""
@@ -278,7 +278,15 @@ class OpenTrace:
         is_awaited = _is_awaited(node)  # what was retrieved may be what an answer rests on
         if node.was_ai:
             # Not looked for in most: a job may have thousands of other spans open.
-            ended[0].is_running = node.n_open > 0 and self._runs_on(node)
+            ended[0].is_running = node.n_open > 0 and any(
+                # Spans of LangChain's end from within.
+                each.is_started
+                and isinstance(each.span, ReadableSpan)
+                and each.span.instrumentation_scope is not None
+                and each.span.instrumentation_scope.name in semconv.NESTED_SCOPES
+                and _is_below(each, node)
+                for each in self._nodes.values()
+            )
         complete = [e for e in ended if e.is_record or (e.is_record_by_hand and not is_awaited)]
         left = [each for each in ended if each not in complete]
         if not node.was_ai:
@@ -396,7 +404,8 @@ class OpenTrace:
         """
         if parent is None or parent.is_remote:
             return None
-        shown = seen if isinstance(seen, ReadableSpan) and _is_context(seen, parent) else None
+        shown = seen if isinstance(seen, ReadableSpan) else None
+        shown = shown if shown is not None and shown.get_span_context() == parent else None
         is_over = shown is not None and shown.end_time is not None
         node = self._nodes.get(parent.span_id)
         if node is None and shown is not None and is_over:
@@ -419,22 +428,10 @@ class OpenTrace:
             return True
         return any(_is_below(each, node) and each.is_ai for each in self._nodes.values())
 
-    def _runs_on(self, node: _Node) -> bool:
-        """Whether a span of LangChain's is open below one: such spans end from within."""
-        return any(_is_of_langchain(each) and _is_below(each, node) for each in self._open())
-
-    def _open(self) -> list[_Node]:
-        return [each for each in self._nodes.values() if each.is_started]
-
     def _release(self, groups: list[Group]) -> None:
         """Count groups as gone."""
         self.size -= sum(each.size for each in groups)
         self._n_spans -= sum(len(each.spans) for each in groups)
-
-
-def _is_context(span: ReadableSpan, context: SpanContext) -> bool:
-    found = span.get_span_context()
-    return found is context or found == context
 
 
 def _ai_above(node: _Node) -> _Node | None:
@@ -459,11 +456,6 @@ def _ended_ai_above(node: _Node) -> _Node | None:
         found = above if above.was_ai else found
         above = above.parent
     return found
-
-
-def _is_of_langchain(node: _Node) -> bool:
-    scope = node.span.instrumentation_scope if isinstance(node.span, ReadableSpan) else None
-    return scope is not None and scope.name in semconv.NESTED_SCOPES
 
 
 def _is_awaited(node: _Node) -> bool:

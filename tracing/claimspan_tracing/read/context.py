@@ -377,7 +377,7 @@ def _keyed(documents: Iterable[Document]) -> dict[tuple[str, str], Document]:
         text = text[:MAX_JOINED] if isinstance(text, str) else bounded(text, MAX_JOINED)
         forms = [text]
         # A mapping of another kind may do anything when it is read.
-        values = document.metadata.values() if type(document.metadata) is dict else ()
+        values = document.metadata.values() if document.metadata.__class__ is dict else ()
         for value in islice(values, MAX_FIELDS):
             if isinstance(value, str) and len(value) > len(text) > 0 and text in value:
                 forms.append(value[:MAX_JOINED])

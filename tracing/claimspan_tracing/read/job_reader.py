@@ -322,6 +322,8 @@ def _in_context(tree: RunTree) -> dict[str, object]:
 def _tags(values: Mapping[str, JsonValue], tree: RunTree, guard: Guard) -> list[JsonValue]:
     tags = values.get(semconv.TAGS)
     texts: list[JsonValue] = [*tags] if isinstance(tags, list) else []
+    if not texts:
+        return texts
     with guard:
         return [t for t in texts if isinstance(t, str) and not tree.reader.is_internal(t)]
     return texts

@@ -9,7 +9,7 @@ and neither code, nor an example, nor what the user said.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Final
 
@@ -98,30 +98,39 @@ def text_set_apart(texts: Sequence[str], system: Sequence[str], query: str) -> l
     """Return the text that a prompt sets apart; nothing where it has none, or several.
 
     Args:
-        texts: What the system and the user say in the prompt. Of these, one that lacks the question
-            is a turn before.
+        texts: What the system and the user say in the prompt.
         system: What the system says, which may have the text while the user asks.
         query: What the user asked.
     """
     asked = query.strip()
-    if not asked:
-        return []
-    # What the user has pasted into a question is a part of it.
-    looked_at = [text for text in texts if asked in text and text.strip() != asked]
-    looked_at += [text for text in system if text not in looked_at]
-    found = dict.fromkeys(block for text in looked_at for block in _blocks_in(text, asked))
-    return [*found] if len(found) == 1 else []
+    looked_at = _asking(texts, asked) if asked else []
+    looked_at += [text for text in system if asked and text not in looked_at]
+    return _only_one(_block_in(text, asked) for text in looked_at)
 
 
-def _blocks_in(text: str, query: str) -> Iterator[str]:
-    """The blocks of a text that may be material; the first kind of sign that it has."""
+def _asking(texts: Sequence[str], asked: str) -> list[str]:
+    """The texts with the question: a turn before has another one.
+
+    Not the question alone: what the user has pasted into it is a part of it.
+    """
+    return [text for text in texts if asked in text and text.strip() != asked]
+
+
+def _only_one(found: Iterable[str]) -> list[str]:
+    """What was found if it is one text, since of several it is not known which is the material."""
+    different = dict.fromkeys(filter(None, found))
+    return [*different] if len(different) == 1 else []
+
+
+def _block_in(text: str, query: str) -> str:
+    """The block of a text that may be material, by the first kind of sign that it has."""
     if is_conversation(text):
-        return
+        return ""
     for lead, body in (*_between(text), *_quoted(text), *_labelled(text, query)):
         block = body.strip().strip('"').strip()
         if is_material(block, query) and _leads_to_material(lead):
-            yield block
-            return
+            return block
+    return ""
 
 
 def _between(text: str) -> Iterator[tuple[str, str]]:
@@ -208,29 +217,11 @@ _SIGN_LINE: Final = re.compile(r"\s*[-=#*_~`]{3,}\s*")
 _HEADING: Final = re.compile(r"[^\n]{1,80}:\s*|\s*#{1,6}\s[^\n]{1,80}|\s*\*\*[^\n*]{1,80}\*\*\s*")
 
 
-def text_pointed_back(texts: Sequence[str], query: str) -> list[str]:
-    """Return the text that a prompt points back to; nothing where it does not, or to several.
-
-    A conversation, examples and instructions that stand above are none.
-
-    Args:
-        texts: What the system and the user say in the prompt.
-        query: What the user asked.
-    """
-    asked = query.strip()
-    if not asked:
-        return []
-    # A turn before has a question of its own, and what the user has pasted into this one is a part
-    # of it.
-    looked_at = [text for text in texts if asked in text and text.strip() != asked]
-    found = dict.fromkeys(block for text in looked_at if (block := _before(text, asked)))
-    return [*found] if len(found) == 1 else []
-
-
 def _before(text: str, query: str) -> str:
     """What stands before the line that points back, without question and instructions."""
-    # A text may itself say "the documents above": the last one is the prompt's.
-    ends = [found.start() for found in POINTS_BACK.finditer(_masked(text, query))]
+    # A text may itself say "the documents above": the last one is the prompt's. And so may the
+    # question, which is made unreadable.
+    ends = [found.start() for found in POINTS_BACK.finditer(text.replace(query, "\0" * len(query)))]
     if not ends or is_conversation(text):
         return ""
     line_begins = text.rfind("\n", 0, ends[-1]) + 1
@@ -242,15 +233,11 @@ def _before(text: str, query: str) -> str:
     return block if is_material(block, query) else ""
 
 
-def _masked(text: str, query: str) -> str:
-    """The text with the question made unreadable: it may point to something itself."""
-    return text.replace(query, "\0" * len(query))
-
-
 def _without_instructions(text: str) -> str:
     lines = text.strip().split("\n")
     for _ in range(MAX_LINES):
-        if not lines or not _is_beside(lines[0]):
+        is_heading = bool(lines) and _HEADING.fullmatch(lines[0]) is not None
+        if not lines or not (is_heading or _is_blank(lines[0]) or is_instruction(lines[0])):
             break
         if is_example(lines[0]):
             return ""
@@ -258,10 +245,6 @@ def _without_instructions(text: str) -> str:
     while lines and _is_blank(lines[-1]):
         del lines[-1]
     return "\n".join(lines).strip()
-
-
-def _is_beside(line: str) -> bool:
-    return _is_blank(line) or is_instruction(line) or _HEADING.fullmatch(line) is not None
 
 
 def _is_blank(line: str) -> bool:
@@ -296,13 +279,14 @@ def unnamed_evidence(texts: Sequence[str], system: Sequence[str], query: str) ->
         system: What the system says.
         query: What the user asked.
     """
-    if not query.strip():
+    asked = query.strip()
+    if not asked:
         return []
     return (
-        _blocks(texts, system, query.strip())
+        _blocks(texts, system, asked)
         or text_set_apart(texts, system, query)
-        or text_pointed_back(texts, query)
-        or _led_in_to(texts, query.strip())
+        or _only_one(_before(text, asked) for text in _asking(texts, asked))
+        or _only_one(_behind_lead(text, asked) for text in _asking(texts, asked))
     )
 
 
@@ -314,35 +298,19 @@ def _blocks(texts: Sequence[str], system: Sequence[str], query: str) -> list[str
             continue
         numbered = numbered_blocks(before_end(text, query))
         numbered = [*numbered[:-1], *map(_without_orders, numbered[-1:])]
-        for found in (*_tagged(text), numbered):
-            if _are_material(found, query) and not is_example(_outside(text, found)):
+        # A mention of a tag is no pair of them.
+        names = dict.fromkeys(tag[1].lower() for tag in islice(_TAG.finditer(text), MAX_LEADS))
+        tagged = [blocks_between_tags(text, name) for name in reversed(names)]
+        for found in (*tagged, numbered):
+            # Some may be short beside others.
+            may_be = any(is_material(each, query) for each in found)
+            outside = text
+            for block in found:
+                outside = outside.replace(block, " ", 1)
+            is_other = any(query in each or is_instruction(each) for each in found)
+            if may_be and not is_other and not is_example(outside):
                 return found
     return []
-
-
-def _are_material(blocks: Sequence[str], query: str) -> bool:
-    """Whether blocks may be what a model is to answer from; some may be short beside others."""
-    if any(query in each or is_instruction(each) for each in blocks):
-        return False
-    return any(is_material(each, query) for each in blocks)
-
-
-def _outside(text: str, blocks: Sequence[str]) -> str:
-    for block in blocks:
-        text = text.replace(block, " ", 1)
-    return text
-
-
-def _tagged(text: str) -> Iterator[list[str]]:
-    # A mention of a tag is no pair of them.
-    names = dict.fromkeys(found[1].lower() for found in islice(_TAG.finditer(text), MAX_LEADS))
-    yield from (blocks_between_tags(text, name) for name in reversed(names))
-
-
-def _led_in_to(texts: Sequence[str], query: str) -> list[str]:
-    looked_at = [text for text in texts if query in text and text.strip() != query]
-    found = dict.fromkeys(block for text in looked_at if (block := _behind_lead(text, query)))
-    return [*found] if len(found) == 1 else []
 
 
 def _behind_lead(text: str, query: str) -> str:
@@ -408,7 +376,8 @@ def labelled_question(query: str, generations: Sequence[Generated]) -> str:
         several, or where the query is no prompt with evidence.
     """
     given = query.strip()
-    if len(given) < 2 * MIN_EVIDENCE or not any(_is_prompt(given, each) for each in generations):
+    told = {text.strip() for each in generations for text in (each.prompt, *each.told)}
+    if len(given) < 2 * MIN_EVIDENCE or given not in told:
         return query
     evidence = written_evidence([given], "")
     # A document may have questions of its own.
@@ -420,10 +389,6 @@ def labelled_question(query: str, generations: Sequence[Generated]) -> str:
         return query
     question = found.pop()
     return question if evidence or unnamed_evidence([given], [], question) else query
-
-
-def _is_prompt(text: str, generation: Generated) -> bool:
-    return any(text == each.strip() for each in (generation.prompt, *generation.told))
 
 
 def _questions(text: str) -> Iterator[str]:

@@ -113,6 +113,9 @@ class Values:
             max_bytes: None for the bound of any text, and the margin beyond it.
         """
         limit = MAX_TEXT_BYTES + self.margin if max_bytes is None else max_bytes
+        # Short, ASCII and of one line, as ids and most values are: nothing is to be done.
+        if type(value) is str and len(value) <= limit and value.isascii() and value.isprintable():
+            return value
         known = self.clean.get(id(value))
         if known is not None:
             # Most texts are far from it: without a call.
