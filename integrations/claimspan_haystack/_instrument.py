@@ -35,7 +35,7 @@ _lock: Final = threading.RLock()
 class _Enabled(Tracer):
     """Haystack's tracer as it is without us: it calls the one that is enabled at the moment."""
 
-    # The methods of the class are looked up for each call: whoever patches them is called, too.
+    # The methods of the class are looked up for each call, so that a patch of them is called, too.
     def trace(  # type: ignore[override]  # the class returns the same, made from a generator
         self,
         operation_name: str,
@@ -102,7 +102,7 @@ def instrument(
             names. What is given for a monitor that is attached already takes the place of what it
             had.
         response_key: Where the answer is in the output of the pipeline, in the same forms.
-        options: Options of ``Monitor``; whoever gives equal ones shares a monitor.
+        options: Options of ``Monitor``; equal ones share a monitor.
 
     Returns:
         Detaches the tracer when it is called.
@@ -175,7 +175,7 @@ class ClaimspanConnector:
                 process shares.
             query_key: Where the user's question is; as in ``instrument``.
             response_key: Where the answer is; as in ``instrument``.
-            options: Options of ``Monitor``; whoever gives equal ones shares a monitor.
+            options: Options of ``Monitor``; equal ones share a monitor.
 
         Raises:
             ConfigError: Both a monitor and options are given, or an option is invalid.

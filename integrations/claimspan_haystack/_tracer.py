@@ -76,7 +76,7 @@ _OTHER_CLASS: Final = re.compile(
     r"|Parser|Scraper|Ranker|Reranker|Joiner|Evaluator|Extractor|Router|Classifier|Preprocessor"
     r"|Checker|Sampler|Validator|Importer|Reader|Adapter|Builder)$"
 )
-"""Ends of the names of classes that return documents which nobody has asked for by a question."""
+"""Ends of the names of classes that return documents without being asked a question."""
 
 _CONVERTING_CLASS: Final = re.compile(r"(?:ToDocuments?|Converter|Crawler|Loader|Importer)$")
 """Those that make documents of what is no document."""
@@ -275,7 +275,7 @@ _current: Final[ContextVar[Mapping[Capture, Step]]] = ContextVar("claimspan_hays
 """The innermost running step of each capture, except for pipelines.
 
 ``run_async_generator`` yields inside the operation of its pipeline, so a pipeline's step would stay
-in the context of whoever reads the generator. Haystack passes the pipeline's span as the parent of
+in the context of the reader of the generator. Haystack passes the pipeline's span as the parent of
 its components, so it is not needed here.
 """
 

@@ -74,7 +74,7 @@ class ClaimspanCallbackHandler(BaseCallbackHandler):
                 path such as ``messages.0.content``, or a callable that takes the input. None tries
                 the usual shapes.
             response_key: Where the answer is in the output of the root run, in the same forms.
-            options: Options of ``Monitor``; whoever gives equal ones shares a monitor.
+            options: Options of ``Monitor``; equal ones share a monitor.
 
         Raises:
             ConfigError: Both a monitor and options are given, or an option is invalid.
@@ -336,7 +336,7 @@ def instrument(
         query_key: Where the user's question is; as in ``ClaimspanCallbackHandler``. What is given
             for a monitor that is attached already takes the place of what it had.
         response_key: Where the answer is; likewise.
-        options: Options of ``Monitor``; whoever gives equal ones shares a monitor.
+        options: Options of ``Monitor``; equal ones share a monitor.
 
     Returns:
         A callable that detaches the handler. Calling it twice is safe, and so is calling it while

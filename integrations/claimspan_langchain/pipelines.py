@@ -33,7 +33,7 @@ def adapt(target: object, monitor: Monitor, inputs: Inputs) -> AttachedPipeline 
         None where the object is no Runnable.
 
     Raises:
-        ConfigError: Its first step wants a mapping of which nobody knows where the question goes.
+        ConfigError: Its first step wants a mapping, and none of its keys is known as the question.
     """
     if not isinstance(target, Runnable):
         return None

@@ -33,7 +33,7 @@ def instrument(
     Args:
         monitor: Evaluates the records and writes the scores; None uses the monitor that the
             process shares.
-        options: Options of ``Monitor``; whoever gives equal ones shares a monitor.
+        options: Options of ``Monitor``; equal ones share a monitor.
 
     Returns:
         A callable that detaches the monitor. Calling it twice is safe, and so is calling it while

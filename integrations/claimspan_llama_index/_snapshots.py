@@ -107,7 +107,7 @@ class Fields(dict[str, object]):
 
 
 def taken(value: object, known: Known, depth: int = 0) -> object:
-    """Return a value that nobody else changes.
+    """Return a value that nothing changes later.
 
     Args:
         value: Argument or result of a run.

@@ -346,7 +346,7 @@ class SpanHandler(BaseSpanHandler[BaseSpan]):
 
 
 def _is_passed_over(instance: object, role: Role, parent: Run | None, *, is_beside: bool) -> bool:
-    """Whether nobody reads what a span takes and returns, so that it is no run.
+    """Whether what a span takes and returns is never read, so that it is no run.
 
     Of work beside an answer only its models count, and of a retriever what it returns in the end:
     ``retrieve`` calls the ``_retrieve`` of its class.
@@ -366,14 +366,14 @@ def _call_of(
     *,
     is_beside: bool,
 ) -> Call:
-    """Return the input of a run, with texts that nobody else changes."""
+    """Return the input of a run, with texts that nothing changes later."""
     around = parent.inputs if parent and isinstance(parent.inputs, Call) else None
     if role.is_retry and parent and around and isinstance(around.instance, RETRYING):
         reject_attempts(parent)
     known: Known = around.known if around else {}
     # A response that the user gets must be seen to be dropped.
     called = None if isinstance(instance, StreamingAgentChatResponse) else instance
-    # The context of a workflow holds its result, so that nobody would see a stream being dropped.
+    # The context of a workflow holds its result, so that a dropped stream would not be seen.
     own = {key: taken(v, known) for key, v in arguments.items() if type(v) is not Context}
     return Call(called, own, known, is_beside)
 

@@ -206,7 +206,7 @@ _KEY: Final = "_claimspan_answers"
 class WrittenAnswer(StreamedAnswer):
     """An answer that is written into a chat's memory, and what the user has read of it.
 
-    It does not refer to the response, so that one that nobody reads is found to be dropped.
+    It does not refer to the response, so that one that is never read is found to be dropped.
     """
 
     queues: list[Any] = field(default_factory=list[Any])
@@ -230,7 +230,7 @@ class WrittenAnswer(StreamedAnswer):
         self._end_if_complete()
 
     def dropped(self) -> None:
-        """End the runs as abandoned, unless somebody has emptied the queue by himself."""
+        """End the runs as abandoned, unless the application has emptied the queue itself."""
         if self.whole is not None and all(queue.empty() for queue in self.queues):
             self.seen()
         else:

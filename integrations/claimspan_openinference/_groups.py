@@ -78,7 +78,7 @@ class Group:
 
     prompts: list[Attributes] = field(default_factory=list[Attributes])
     """The attributes of the models that may have given an answer: what they have read may be
-    evidence, whoever has found that."""
+    evidence, however it was found."""
 
     left_out: int = 0
     """Spans that were not kept, as there were too many; none of them had evidence or an answer."""
@@ -190,7 +190,7 @@ def group_of(span: ReadableSpan, below: list[Group], *, is_full: bool = False) -
     kind = kind_of_span(span)
     group = Group(span)
     if kind == semconv.KIND_EMBEDDING:
-        return group  # vectors take much, and nobody reads them
+        return group  # vectors take much, and are never read
     for part in below:
         group.add(part)
     if not is_full or kind in _KEPT:

@@ -76,7 +76,7 @@ def is_marked(attributes: Attributes | None) -> bool:
 
     Who traces by hand may leave out the kind; no other span has an input or an output.
     """
-    # Written out: this is asked of each span that passes, and most are somebody else's.
+    # Written out: this is asked of each span that passes, and most are of other kinds.
     return attributes is not None and (
         semconv.OPENINFERENCE_SPAN_KIND in attributes
         or semconv.GEN_AI_OPERATION_NAME in attributes

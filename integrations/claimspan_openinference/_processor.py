@@ -59,7 +59,8 @@ class ClaimspanSpanProcessor(SpanProcessor):
 
     The scores go to EVALUATOR spans in the same trace: children of the record's root, with one link
     each, to the root. Spans that end while instrumentation is suppressed, such as those of a judge,
-    are ignored, and so are claimspan's own, and those that are not sampled: nobody exports them.
+    are ignored, and so are claimspan's own, and those that are not sampled: they are never
+    exported.
 
     ``instrument`` attaches one to any provider. ``provider.add_span_processor`` does so too, but
     with the provider of Phoenix's ``register()`` it removes Phoenix's exporter.
@@ -84,7 +85,7 @@ class ClaimspanSpanProcessor(SpanProcessor):
             query_key: Where the question is in the root's input, if that is JSON: a key, a dotted
                 path, or a callable that takes the parsed input. None tries the usual shapes.
             response_key: Where the answer is in the root's output, in the same forms.
-            options: Options of ``Monitor``; whoever gives equal ones shares a monitor.
+            options: Options of ``Monitor``; equal ones share a monitor.
 
         Raises:
             ConfigError: Both a monitor and options are given, or an option is invalid.
@@ -101,7 +102,7 @@ class ClaimspanSpanProcessor(SpanProcessor):
     def restart_in_child(self) -> None:
         """Begin anew in a forked child: the spans that are open are those of its parent."""
         self._traces = TraceTable()
-        # Another thread may have held the one of the parent, and nobody here lets go of it.
+        # Another thread may have held the one of the parent, and no thread here lets go of it.
         self._lock = threading.RLock()
 
     @property
@@ -233,7 +234,7 @@ class ClaimspanSpanProcessor(SpanProcessor):
         Most instrumentations make no span there, but some do: OpenInference's asynchronous
         wrappers of Haystack do not look at the switch, and neither does a tracer used by hand.
         """
-        # Whoever wraps this processor may suppress instrumentation around it, as Logfire does, and
+        # What wraps this processor may suppress instrumentation around it, as Logfire does, and
         # has then looked at the switch itself.
         return is_suppressed_by_us() if self._is_wrapped else is_suppressed()
 
@@ -265,7 +266,7 @@ def instrument(
             there are options, else the one that the process shares.
         query_key: Where the user's question is; as in ``ClaimspanSpanProcessor``.
         response_key: Where the answer is; as in ``ClaimspanSpanProcessor``.
-        options: Options of ``Monitor``; whoever gives equal ones shares a monitor.
+        options: Options of ``Monitor``; equal ones share a monitor.
             ``tracer_provider`` may be given beside a monitor as well: the provider that the other
             instrumentation uses. None takes the application's global one.
 

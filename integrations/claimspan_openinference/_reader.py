@@ -412,7 +412,7 @@ def _has_stopped(root: Run) -> bool:
 
 
 def _calls_tools(root: Run) -> bool:
-    """Whether the last model has called a tool that nobody has run."""
+    """Whether the last model has called a tool that was not run."""
     models = root.tree.of_kind(RunKind.GENERATOR)
     if not models or models[-1].has_ancestor(RunKind.RETRIEVER):
         return False

@@ -172,7 +172,7 @@ class _Node:
 
     parent: _Node | None = None
     span: object = None
-    """The span while it is open; None where nobody has seen it."""
+    """The span while it is open; None if it was never seen."""
 
     is_started: bool = False
     """Whether it was seen to start and has not ended."""
@@ -257,7 +257,7 @@ class OpenTrace:
     def end(self, span: ReadableSpan, span_id: int) -> list[Group]:
         """Note a span that has ended; returns the records that are complete by now."""
         node = self._taken(span, span_id)
-        if not node.is_started:  # nobody told us of its start
+        if not node.is_started:  # its start was not heard of
             node.parent = self._above(span.parent, None, node)
         self._close(node)
         node.span = None
@@ -400,7 +400,7 @@ class OpenTrace:
     def _above(self, parent: SpanContext | None, seen: object, below: _Node) -> _Node | None:
         """The node of a parent in this process; made where the parent was not seen to start.
 
-        None for a parent that stands below its own part: whoever makes ids up may have circles.
+        None for a parent that stands below its own part: ids that are made up may have circles.
         """
         if parent is None or parent.is_remote:
             return None

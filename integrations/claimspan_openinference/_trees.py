@@ -55,7 +55,7 @@ def tree_of(group: Group, reader: SpanReader) -> RunTree:
         runs[_id(top)] = root
     for span, run in made:
         above = _above(span, runs, group.links)
-        # Ids may go round in circles, where somebody made them up.
+        # Ids may go round in circles, if they are made up.
         run.parent = root if above is None or _is_part_of(above, run) else above
     for run in tree.runs[1:]:
         _set_apart(run)

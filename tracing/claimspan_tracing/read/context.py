@@ -98,7 +98,7 @@ class Candidates:
     none, or where it cannot be all that was."""
 
     is_written_alone: Callable[[], bool]
-    """Returns whether code wrote the response, and was given nothing that was found."""
+    """Returns whether code wrote the response without being given a document or other evidence."""
 
     is_by_hand: Callable[[], bool]
     """Returns whether the prompt may hold evidence that was written there by hand: no retriever and
@@ -132,7 +132,8 @@ def find_context(
         response = without_shown(response, seen)
     questions = {each.strip() for each in (query, *asked)} - {""} if query.strip() else set[str]()
     found = _context(candidates, generations, query, response, questions)
-    # What a model made of documents without being asked may stand in the prompt as no evidence.
+    # A model that was not asked the question may have prepared documents, so that the prompt of the
+    # model that answered has its words and nothing else that is evidence.
     is_empty = found.documents is not None and not found.documents
     return _context(candidates, generations, query, response, ()) if is_empty else found
 
@@ -151,11 +152,11 @@ def _context(
     prompts = _whole(answers)
     if prompts:
         others = _unknown(found, candidates.documents())
-        # Beside what a pipeline names, a document that holds what a model has said is the answer to
-        # a part of the question. Where it names nothing, that is a compressed chunk.
+        # If a pipeline names its documents, any other one with the words of a completion is the
+        # answer to a part of the question. If it names none, it is a chunk that was compressed.
         others = _without_said(generations, others) if candidates.named else others
         found = apart(prompts, [*found, *_others_in(prompts, found, others)])
-        # What a model made of documents, without being asked, is what the answering one read.
+        # Completions of models that were not asked the question are evidence: prepared documents.
         own = [each for each in generations if was_asked(each, questions)]
         own_words = {query.strip(), *_written(generations, [*own, *answers], response)}
         texts = _unexplained(prompts, answers, candidates.passages(), found, own_words)
@@ -288,10 +289,9 @@ def _unexplained(
 def _written(
     generations: Sequence[Generated], own: Sequence[Generated], response: str
 ) -> Iterator[str]:
-    """Yield the response and what models have said, apart from what they have only copied.
+    """Yield the response and each completion, without those that a model copied from its prompt.
 
-    A text that a model had read before it said so was its evidence: an agent may give back what a
-    tool returned, word for word.
+    Those are evidence: an agent may give back what a tool returned, word for word.
     """
     answer = response.strip()
     gave_it = [each for each in generations if answer in each.completion]
@@ -319,7 +319,7 @@ def _messages(generation: Generated) -> Sequence[str]:
 def _without_own(text: str, own: Sequence[Generated], found: Sequence[Document]) -> Sequence[str]:
     """What of a text is evidence beside what models have said that were asked: answers to parts.
 
-    A text that a model had read before it said so was its evidence, and not made of its answer.
+    A text that stood in a model's prompt before the model repeated it was not made of its answer.
     """
     said = [
         completion
@@ -445,7 +445,7 @@ def _outside(prompt: str, texts: Iterable[str]) -> str:
 
 
 class Explained:
-    """The documents that were read, and what they explain of other texts."""
+    """Tells which parts of a text are evidence of their own, beside documents that were read."""
 
     def __init__(self, known: Sequence[str]) -> None:
         """Take the texts of the documents."""

@@ -96,7 +96,7 @@ def read_job(
         tree: Its root has ended, or was given up.
         guard: Counts the faults of the reader. What a reader cannot read is empty.
         several: Its answers, where it gave more than one: it is not evaluated then.
-        margin: Bytes kept of each text beyond its bound, for whoever cuts it there: a redactor has
+        margin: Bytes kept of each text beyond its bound, for what cuts it there: a redactor has
             to see more of a text than is left of it.
         capture_content: As ``Job.capture_content``.
         whole_values: As ``Job.whole_values``.
@@ -158,7 +158,7 @@ def asked_nothing(job: Job) -> bool:
 
 
 def _shown(kept: Sequence[ReadRun], tree: RunTree, result: _Result) -> tuple[ReadRun, ...]:
-    """The runs that get a span, without the corpus of an index, which nobody has searched."""
+    """The runs that get a span, without the corpus of an index, which was not searched."""
     if result.reason != NOTHING_ASKED or tree.of_kind(RunKind.RETRIEVER):
         return tuple(kept)
     if not any(isinstance(run, GeneratorRun) for run in kept):
@@ -313,7 +313,7 @@ def _in_context(tree: RunTree) -> dict[str, object]:
         return found
     try:
         parsed: object = json.loads(metadata)
-    except (ValueError, RecursionError):  # it may be a value of somebody else
+    except (ValueError, RecursionError):  # it may be a value of another package
         return found
     named = {str(k): value for k, value in parsed.items()} if is_mapping(parsed) else {}
     return named | found
@@ -447,7 +447,7 @@ def _error_type_of(run: Run) -> str:
 
 
 def _span_id(run: Run) -> str:
-    """The id of a span that somebody else made for the run; ours are made from the job."""
+    """The id of a span that an instrumentation made for the run; ours are made from the job."""
     return format_span_id(run.span_id) if run.span_id else ""
 
 

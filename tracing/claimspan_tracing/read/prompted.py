@@ -247,7 +247,7 @@ def _find_others(prompt: str, texts: Sequence[str], found: list[str | None]) -> 
             continue
         is_whole = part == normal[index] or normal[index].endswith(part[-PIECE:])
         if prompt.endswith(part) and not is_whole:
-            # Whoever recorded the prompt has cut it here: what it lacks may have been read.
+            # The record of the prompt was cut here: what it lacks may have been read.
             found[:] = [None] * len(found)
             return
         found[index] = texts[index] if part == normal[index] else part
