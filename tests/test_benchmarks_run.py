@@ -177,6 +177,15 @@ def test_imports_are_measured() -> None:
     assert len(rows_of(results)) == 4
 
 
+def test_what_a_query_runs_through_is_counted() -> None:
+    results = results_of("layers.py", "--frameworks", "langchain")
+
+    (row,) = rows_of(results)
+    assert 0 < int(row["modules"]) <= int(row["functions"]) <= int(row["calls"])
+    assert int(row["threads"]) >= 2
+    assert {bar["promise"].split()[-1] for bar in results["bars"]} == {"calls", "modules", "stops"}
+
+
 # --- the page ---
 
 

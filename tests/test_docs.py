@@ -24,7 +24,7 @@ from claimspan_tracing.decide.status import DROPPED
 from claimspan_tracing.dispatch.pacing import MAX_CPU_SHARE
 from claimspan_tracing.lifecycle import EXIT_TIMEOUT, KERNEL_TIMEOUT
 from claimspan_tracing.monitor import MonitorOptions
-from claimspan_tracing.read.bounds import MAX_RUNS
+from claimspan_tracing.read.values import MAX_RUNS
 from claimspan_tracing.records.table import MAX_BYTES, MAX_RECORDS
 from claimspan_tracing.spool.spool import MAX_BYTES as SPOOL_BYTES
 

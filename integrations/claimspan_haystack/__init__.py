@@ -14,7 +14,6 @@ from claimspan.errors import MissingExtraError
 if find_spec("haystack") is None:
     raise MissingExtraError("haystack-ai", "haystack")
 
-from claimspan_haystack._connector import ClaimspanConnector
-from claimspan_haystack._instrument import Instrumentation, instrument
+from claimspan_haystack._instrument import ClaimspanConnector, Instrumentation, instrument
 
 __all__ = ["ClaimspanConnector", "Instrumentation", "instrument"]

@@ -1,29 +1,232 @@
-"""What the user saw: the answer of a pipeline, an agent, or a pipeline inside of a component."""
+"""What the user saw: the answer of a pipeline, an agent, or a pipeline inside of a component.
+
+Of the model calls below a run some answered, some graded, and some asked a retriever.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
-from haystack.dataclasses import ChatMessage, ChatRole
+from haystack.dataclasses import ChatMessage, ChatRole, ToolCallResult
 
-from claimspan_haystack._generations import (
-    Replies,
-    is_complete,
-    prompt_messages,
-    replies_below,
-    runs_below,
+from claimspan_haystack._documents import documents_in, flat_items
+from claimspan_haystack._texts import (
+    by_key,
+    is_said,
+    nested_parts,
+    only_text,
+    parts,
+    said,
+    text_of,
+    texts_of,
 )
-from claimspan_haystack._operations import (
+from claimspan_haystack._tracer import (
+    AGENT_RUN,
     CHAT_GENERATOR_RUN,
     DOCUMENTS_WRITTEN,
+    REPLIES_KEY,
     is_converter,
     operation_of,
 )
-from claimspan_haystack._texts import nested_parts, only_text, parts, said, text_of, texts_of
-from claimspan_tracing.adapters import Run, RunKind, acknowledges, is_grade, is_list, is_mapping
+from claimspan_tracing.adapters import (
+    Generation,
+    Run,
+    RunKind,
+    acknowledges,
+    begins_with_grade,
+    is_echo,
+    is_grade,
+    is_list,
+    is_mapping,
+    says_grade,
+)
 
-__all__ = ["answer_of", "builds_index", "is_answered_query"]
+__all__ = [
+    "answer_of",
+    "builds_index",
+    "generation_of",
+    "is_answered_query",
+    "replies_below",
+    "runs_below",
+]
+
+MAX_GENERATIONS: Final = 100
+"""Model calls of one query that are looked at, the last ones: each is compared with each."""
+
+_GRADER_NAME: Final = re.compile(r"grad(?:e|ing)|judg|critic|evaluat|validat|check|verif|moderat")
+
+_BESIDE_NAME: Final = re.compile(r"title|headline|suggest|follow_?up")
+"""Parts of the names of components whose models write what is shown beside an answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Replies:
+    """The model calls below a run that say something to its user, in the order of their start."""
+
+    answers: Sequence[Run]
+    """Those that may have given the answer."""
+
+    others: frozenset[str]
+    """What graders said of an answer, and what was only said to a retriever."""
+
+    @property
+    def last(self) -> str:
+        """What the last of the answers says, read as text; empty where there is none."""
+        return _completion(self.answers[-1], ChatRole.ASSISTANT) if self.answers else ""
+
+    @property
+    def texts(self) -> set[str]:
+        """What all that may have answered say, as they said it."""
+        return {_completion(run) for run in self.answers}
+
+
+def replies_below(root: Run) -> Replies:
+    """Find the model calls below a run that may have given its answer."""
+    runs = [run for run in runs_below(root) if not run.has_ancestor(RunKind.RETRIEVER)]
+    models = [run for run in runs if _may_answer(run)][-MAX_GENERATIONS:]
+    completions = {id(run): _completion(run) for run in models}
+    beside = [run for run in models if _BESIDE_NAME.search(str(run.name).lower())]
+    others = {completions[id(run)] for run in beside if len(beside) < len(models)}
+    answers: list[Run] = []
+    for run in models:
+        if completions[id(run)] in others or _grades_one_of(answers, run):
+            others.add(completions[id(run)])
+        else:
+            answers.append(run)
+    # What a retriever was asked by, where no model was asked after it.
+    while answers and _is_followed_by_retrieval(answers[-1], runs, root):
+        others.add(completions[id(answers.pop())])
+    spoken = {completions[id(run)] for run in answers}
+    return Replies(answers, frozenset(others - spoken - {""}))
+
+
+def generation_of(run: Run) -> Generation:
+    """Return prompt, completion, model and tokens of a generator run."""
+    told = by_key([run.inputs], ("messages", "prompt"), None) if run.inputs else ""
+    messages = prompt_messages(run)
+    tools = [message for message in messages if message.role == ChatRole.TOOL]
+    # A tool has found something: it has not failed, and does not repeat what the model has told it.
+    found = [m for m in tools if any(map(_has_found, m.tool_call_results))]
+    meta = _meta(run.outputs)
+    usage = meta.get("usage")
+    tokens: Mapping[object, object] = usage if is_mapping(usage) else {}
+    return Generation(
+        prompt=told,
+        completion=_completion(run),
+        model=meta.get("model"),
+        input_tokens=_count(tokens, "prompt_tokens", "input_tokens"),
+        output_tokens=_count(tokens, "completion_tokens", "output_tokens"),
+        tool_results=[said(message) for message in found],
+        messages=[(message.role.value, said(message)) for message in messages],
+    )
+
+
+def _has_found(result: ToolCallResult) -> bool:
+    arguments = result.origin.arguments.values()
+    return not result.error and not is_echo(str(result.result), arguments)
+
+
+def prompt_messages(run: Run) -> list[ChatMessage]:
+    """Return the messages that a chat generator was given."""
+    given = run.inputs.get("messages") if is_mapping(run.inputs) else None
+    return [m for m in given if isinstance(m, ChatMessage)] if is_list(given) else []
+
+
+def runs_below(root: Run) -> list[Run]:
+    """Return the runs below a run, in the order of their start."""
+    inside = {id(root)}
+    found: list[Run] = []
+    for run in root.tree.runs:
+        if run.parent is not None and id(run.parent) in inside:
+            inside.add(id(run))
+            found.append(run)
+    return found
+
+
+def is_complete(run: Run) -> bool:
+    """Whether a run has ended well."""
+    return run.end is not None and run.error is None
+
+
+def _may_answer(run: Run) -> bool:
+    """Whether a run is a generator, and not one that a ranker, an evaluator or a router uses."""
+    if run.kind is not RunKind.GENERATOR or run.parent is None or not is_complete(run):
+        return False
+    if run.has_ancestor(RunKind.GENERATOR):
+        return False
+    around = run.parent.outputs
+    if operation_of(run).name == CHAT_GENERATOR_RUN:
+        return is_mapping(around) and (REPLIES_KEY in around or "answers" in around)
+    return documents_in(around) is None or is_said(around)
+
+
+def _grades_one_of(answers: Sequence[Run], run: Run) -> bool:
+    """Whether a model call says how good the last answer before it is."""
+    if not answers:
+        return False
+    completion = _completion(run)
+    is_whole = says_grade(completion) or is_grade(completion)
+    # Not where a model answers once more: "Yes, ..." may be what it has corrected.
+    is_other = answers[-1].name != run.name
+    may_grade = is_whole or (is_other and begins_with_grade(completion))
+    if not (may_grade or _GRADER_NAME.search(str(run.name).lower())):
+        return False
+    graded, prompt = answers[-1], by_key([run.inputs], ("messages", "prompt"), None)
+    # A question that was rewritten stands in the next prompt as well, with a retrieval between.
+    ended = graded.end or graded.start
+    retrievers = run.tree.of_kind(RunKind.RETRIEVER)
+    if any(ended <= each.start < run.start for each in retrievers):
+        return False
+    text = _completion(graded).strip()
+    # A grader that is given the documents alone is one where another model has answered already.
+    return (bool(text) and text in prompt) or (is_whole and not _is_handed_on(graded))
+
+
+def _is_followed_by_retrieval(answer: Run, runs: Sequence[Run], root: Run) -> bool:
+    """Whether a retriever ran after a model call, whose reply the pipeline did not return."""
+    ended = answer.end or answer.start
+    after = any(run.kind is RunKind.RETRIEVER and run.start >= ended for run in runs)
+    # A pipeline inside of a component returns its replies to that component.
+    return after and (answer.parent is not root or _is_handed_on(answer))
+
+
+def _is_handed_on(run: Run) -> bool:
+    """Whether other components take the replies; those of an agent go to its next step."""
+    declared = (operation_of(run).returns or {}).get(REPLIES_KEY)
+    return not is_mapping(declared) or bool(declared.get("receivers"))
+
+
+def _completion(run: Run, role: ChatRole | None = None) -> str:
+    """The first reply; as it was said, or the text of its fields for the role of the assistant."""
+    replies = run.outputs.get(REPLIES_KEY) if is_mapping(run.outputs) else None
+    first = replies[0] if is_list(replies) and replies else replies
+    if isinstance(first, ChatMessage) and first.role != ChatRole.ASSISTANT:
+        return ""
+    return text_of(first, role)
+
+
+def _meta(outputs: object) -> Mapping[object, object]:
+    """Return what a generator reports about its reply.
+
+    Chat generators put it on the message, text generators into a second output, ``meta``.
+    """
+    if not is_mapping(outputs):
+        return {}
+    for item in flat_items({key: outputs.get(key) for key in (REPLIES_KEY, "meta")}):
+        meta: object = item.meta if isinstance(item, ChatMessage) else item
+        if is_mapping(meta):
+            return meta
+    return {}
+
+
+def _count(usage: Mapping[object, object], *keys: str) -> int | None:
+    # OpenAI's names and Anthropic's; Haystack passes on what the service sent.
+    counts = [usage[key] for key in keys if key in usage]
+    return next((count for count in counts if isinstance(count, int)), None)
+
 
 RESPONSE_KEYS: Final = (
     "answers",
@@ -64,30 +267,27 @@ def is_answered_query(root: Run) -> bool:
         return False
     is_indexing = builds_index(root)
     if not is_complete(root):
-        # How it would have ended is not known, and its state says that it has not.
-        return not is_indexing and (_is_asked(root) or not _converts(root))
+        # How it would have ended is not known, and its state says that it has not. Documents that
+        # are made of files are the first step to an index.
+        runs = runs_below(root)
+        asks = any(run.kind is not RunKind.CHAIN for run in runs)
+        converts = any(is_converter(operation_of(run).component) for run in runs)
+        return not is_indexing and (asks or not converts)
     replies = replies_below(root)
     if is_indexing:
-        return bool(_shown(root, replies)) or _answers_from_retrieval(root, replies)
-    if _is_graded_alone(root, replies):
+        # A model that is asked after a retriever answers: such a pipeline writes down its memory.
+        last = replies.answers[-1].start if replies.answers else 0
+        found = (run for run in runs_below(root) if run.kind is RunKind.RETRIEVER)
+        return bool(_shown(root, replies)) or any(run.start < last for run in found)
+    runs = runs_below(root)
+    # Where something was looked up, a grade may be the answer.
+    is_lookup = any(run.kind is RunKind.RETRIEVER for run in runs)
+    if replies.texts and not is_lookup and all(map(is_grade, replies.texts)):
         return False
-    if replies.answers or _is_agent(root):
+    if replies.answers or any(operation_of(run).name == AGENT_RUN for run in (root, *runs)):
         return True
     answer = answer_of(root)
     return bool(answer) and not acknowledges(answer)
-
-
-def _is_graded_alone(root: Run, replies: Replies) -> bool:
-    """Whether all that was said is a grade; where something was looked up, it may be the answer."""
-    if any(run.kind is RunKind.RETRIEVER for run in runs_below(root)):
-        return False
-    return bool(replies.texts) and all(map(is_grade, replies.texts))
-
-
-def _answers_from_retrieval(root: Run, replies: Replies) -> bool:
-    """Whether a model was asked after a retriever: such a pipeline writes down its memory."""
-    last = replies.answers[-1].start if replies.answers else 0
-    return any(run.kind is RunKind.RETRIEVER and run.start < last for run in runs_below(root))
 
 
 def builds_index(root: Run) -> bool:
@@ -116,15 +316,10 @@ def _shown(run: Run, replies: Replies) -> str:
 def _earlier_turns(run: Run, replies: Replies) -> set[str]:
     """What the assistant had said before: it is in the prompts, and no model said it now."""
     told = [message for each in replies.answers for message in prompt_messages(each)]
-    told += [m for part in nested_parts(run.inputs) for m in _messages(part)]
+    lists = [v for part in nested_parts(run.inputs) for v in part.values() if is_list(v)]
+    told += [item for each in lists for item in each if isinstance(item, ChatMessage)]
     said_before = {said(message) for message in told if message.role == ChatRole.ASSISTANT}
     return said_before - replies.texts
-
-
-def _messages(part: object) -> list[ChatMessage]:
-    values = part.values() if is_mapping(part) else ()
-    lists = [value for value in values if is_list(value)]
-    return [item for each in lists for item in each if isinstance(item, ChatMessage)]
 
 
 def _input_texts(run: Run) -> Iterator[str]:
@@ -158,17 +353,3 @@ def _unnamed(run: Run, replies: Replies) -> str:
     # A word by itself, such as a status, is not what was answered, unless a model said it.
     is_answer = not replies.answers or " " in text.strip() or text in reply
     return text if text and is_answer else reply
-
-
-def _is_asked(root: Run) -> bool:
-    """Whether a retriever or a model ran, or was to run."""
-    return any(run.kind is not RunKind.CHAIN for run in runs_below(root))
-
-
-def _converts(root: Run) -> bool:
-    """Whether documents are made of files, as the first step to an index."""
-    return any(is_converter(operation_of(run).component) for run in runs_below(root))
-
-
-def _is_agent(root: Run) -> bool:
-    return any(operation_of(run).name == "haystack.agent.run" for run in (root, *runs_below(root)))

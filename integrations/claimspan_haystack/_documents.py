@@ -1,24 +1,121 @@
-"""The documents among the values of a run."""
+"""The documents among the values of a run, and what is kept of values as they are.
+
+Notes are taken on the caller's thread, once for each value that Haystack reports, so that nothing
+the application does later changes them. Lists and mappings are copied, and so are answers and what
+is needed of documents, once in a query. Texts cannot change, and messages are never changed by
+their public interface.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Final
+from collections.abc import Mapping, Sequence
+from typing import Final, cast
 
 from haystack.dataclasses import Document as HaystackDocument
+from haystack.dataclasses import ExtractedAnswer, GeneratedAnswer
 
-from claimspan_haystack._notes import NotedDocument
 from claimspan_tracing.adapters import Document, is_list, is_mapping
 
 __all__ = [
     "AnyDocument",
+    "Known",
+    "NotedDocument",
     "as_document",
     "declares_documents",
     "documents_in",
     "flat_items",
     "lists_documents",
+    "noted",
     "socket_values",
 ]
+
+MAX_DEPTH: Final = 5
+"""Levels that are copied: components, sockets, a value, and what a template's variables hold."""
+
+MAX_ITEMS: Final = 256
+"""Items of one list or mapping whose contents are copied; of more only the list is."""
+
+
+class NotedDocument:
+    """What a record needs of a document, under the names that Haystack has for it."""
+
+    __slots__ = ("content", "id", "meta", "score")
+
+    def __init__(self, document: HaystackDocument) -> None:
+        """Take the text, which cannot change, and copy the mapping."""
+        self.content = document.content
+        self.id = document.id
+        self.meta = document.meta.copy() if type(document.meta) is dict else document.meta
+        self.score = document.score
+
+
+Known = dict[int, tuple[HaystackDocument, NotedDocument]]
+"""Documents by their identity: each itself, so that its identity stays its own, and its note."""
+
+_DEEP: Final = frozenset({dict, list, HaystackDocument, GeneratedAnswer, ExtractedAnswer})
+"""What is copied with what it holds."""
+
+
+def noted(value: object, known: Known, depth: int = MAX_DEPTH) -> object:
+    """Return a value as it is now.
+
+    Args:
+        value: Input or output of an operation.
+        known: What was noted before in the same query, as components hand documents on.
+        depth: Levels below it that are copied.
+    """
+    # By exact types: copying a subclass may run code of the user's.
+    kind = type(value)
+    if kind is dict:
+        return _mapping(cast("dict[object, object]", value), known, depth)
+    if kind is list:
+        return _list(cast("list[object]", value), known, depth)
+    if kind is HaystackDocument:
+        return _document(cast("HaystackDocument", value), known)
+    if kind is GeneratedAnswer or kind is ExtractedAnswer:
+        # Not by the class's own constructor, which may check or compute what it is given.
+        made: object = object.__new__(kind)
+        made.__dict__.update(value.__dict__)
+        return made
+    return value
+
+
+def _mapping(value: dict[object, object], known: Known, depth: int) -> dict[object, object]:
+    # In one step: another thread may change it meanwhile.
+    copy = value.copy()
+    if depth and len(copy) <= MAX_ITEMS:
+        for key, item in copy.items():
+            if type(item) in _DEEP:
+                copy[key] = noted(item, known, depth - 1)
+    return copy
+
+
+def _list(value: list[object], known: Known, depth: int) -> list[object]:
+    kind = type(value[0]) if value else None
+    if kind is int or kind is float:
+        # An embedding, which is known by its identity from the embedder to the retriever.
+        return value
+    copy = value.copy()
+    if depth and kind in _DEEP:
+        for index, item in enumerate(copy[:MAX_ITEMS]):
+            # Without a call for those that were noted before: this is the caller's path.
+            before = known.get(id(item)) if kind is HaystackDocument else None
+            if before is not None and before[0].content is before[1].content:
+                copy[index] = before[1]
+            else:
+                copy[index] = noted(item, known, depth - 1)
+    return copy
+
+
+def _document(document: HaystackDocument, known: Known) -> NotedDocument:
+    """Return the note of a document; a new one where its text has changed since."""
+    before = known.get(id(document))
+    if before is not None and before[1].content is document.content:
+        return before[1]
+    made = NotedDocument(document)
+    known[id(document)] = document, made
+    return made
+
 
 DOCUMENTS_KEY: Final = "documents"
 """Name of an output that holds documents; tells only where the list is empty."""
@@ -32,18 +129,17 @@ _DECLARED: Final = "dataclasses.document.Document"
 
 def documents_in(values: object) -> list[AnyDocument] | None:
     """Return the documents in inputs or outputs, each once; None where they hold no list of any."""
-    lists = list(_document_lists(values))
+    lists = _document_lists(values)
     if not lists:
         return None
-    found = [item for value in lists for item in _flat(value)]
-    documents = [item for item in found if isinstance(item, AnyDocument)]
     # By identity: an agent's state and a joiner's inputs may hold the same document twice.
-    return list({id(document): document for document in documents}.values())
+    items = [item for value in lists for item in _flat(value)]
+    return [*{id(item): item for item in items if isinstance(item, AnyDocument)}.values()]
 
 
 def lists_documents(values: object) -> bool:
     """Whether inputs or outputs hold a list of documents; looks at the first item of each list."""
-    return next(_document_lists(values), None) is not None
+    return bool(_document_lists(values))
 
 
 def declares_documents(sockets: Mapping[str, object] | None) -> bool:
@@ -68,31 +164,31 @@ def socket_values(value: object) -> Sequence[object]:
     return list(value.values()) if is_mapping(value) else [value]
 
 
-def flat_items(values: object) -> Iterator[object]:
-    """Yield the value of each socket, or its items where it is a list."""
-    for value in socket_values(values):
-        if is_list(value):
-            yield from value
-        else:
-            yield value
+def flat_items(values: object) -> list[object]:
+    """Return the value of each socket, or its items where it is a list."""
+    return _flat(socket_values(values))
 
 
-def _document_lists(values: object) -> Iterator[Sequence[object]]:
+def _document_lists(values: object) -> list[Sequence[object]]:
     named = values if is_mapping(values) else {DOCUMENTS_KEY: values}
-    for name, value in named.items():
-        if is_list(value) and _may_hold_documents(name, value):
-            yield value
+    return [v for name, v in named.items() if is_list(v) and _may_hold_documents(name, v)]
 
 
 def _may_hold_documents(name: object, value: Sequence[object]) -> bool:
-    first = next(_flat(value), None)
-    return name == DOCUMENTS_KEY if first is None else isinstance(first, AnyDocument)
-
-
-def _flat(value: Sequence[object]) -> Iterator[object]:
-    """Yield the items of a list of lists too: a joiner gets one list for each retriever."""
+    """Whether the first item of a list is a document, or the name says so where there is none."""
     for item in value:
-        if is_list(item):
-            yield from item
+        if not is_list(item):
+            return isinstance(item, AnyDocument)
+        if item:  # a joiner gets one list for each retriever
+            return isinstance(item[0], AnyDocument)
+    return name == DOCUMENTS_KEY
+
+
+def _flat(value: Sequence[object]) -> list[object]:
+    found: list[object] = []
+    for item in value:
+        if isinstance(item, list | tuple):
+            found += item
         else:
-            yield item
+            found.append(item)
+    return found

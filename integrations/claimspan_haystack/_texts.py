@@ -16,7 +16,6 @@ from claimspan_tracing.adapters import is_list, is_mapping, join_bounded, struct
 __all__ = [
     "by_key",
     "by_suffix",
-    "fields_of",
     "holds_text",
     "is_said",
     "nested_parts",
@@ -40,19 +39,19 @@ _SETTINGS: Final = frozenset({"filters", "meta", "metadata", "generation_kwargs"
 """Inputs whose mappings hold no question."""
 
 
-def parts(value: object) -> Iterator[Mapping[object, object]]:
-    """Yield the inputs or outputs of each component of a pipeline, then the whole mapping.
+def parts(value: object) -> list[Mapping[object, object]]:
+    """Return the inputs or outputs of each component of a pipeline, then the whole mapping.
 
     An agent or a component that runs alone has no level of components.
     """
-    if is_mapping(value):
-        yield from (part for part in value.values() if is_mapping(part))
-        yield value
+    if not is_mapping(value):
+        return []
+    return [*[part for part in value.values() if is_mapping(part)], value]
 
 
 def nested_parts(value: object) -> list[Mapping[object, object]]:
     """Return the parts of inputs, then the mappings within them, such as a template's variables."""
-    found = list(parts(value))
+    found = parts(value)
     level = found[:-1]
     for _ in range(MAX_DEPTH):
         level = [
@@ -61,6 +60,8 @@ def nested_parts(value: object) -> list[Mapping[object, object]]:
             for key, each in part.items()
             if is_mapping(each) and key not in _SETTINGS
         ]
+        if not level:
+            break
         found += level
     return found
 

@@ -3,38 +3,193 @@
 Haystack does not catch what a tracer raises, so an error of ours would end the user's pipeline.
 All of our code therefore runs in the monitor's guard. The calls of the wrapped tracer do not: what
 that one raises reaches the pipeline as it would without us.
+
+Haystack reports no kind for a component, and users give components any name. An operation is told
+by its name, its component's class and its values. What runs here runs on the caller's thread: it
+looks at names and at first items, never at whole lists.
 """
 
 from __future__ import annotations
 
+import re
 from asyncio import CancelledError
 from collections.abc import Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from contextvars import ContextVar, Token
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Final, Literal, TypeGuard, cast
 
+from haystack.dataclasses import ChatMessage
 from haystack.tracing.tracer import Span, Tracer
 
-from claimspan_haystack._notes import Known, noted
-from claimspan_haystack._operations import (
-    PIPELINE_RUNS,
-    REPLIES_KEY,
-    Operation,
-    is_streaming,
-    kind_of,
-    root_name,
-)
+from claimspan_haystack._documents import Known, declares_documents, lists_documents, noted
+from claimspan_haystack._texts import is_said, parts
 from claimspan_tracing.adapters import (
     Capture,
     Monitor,
+    Run,
     RunKind,
+    is_list,
     is_mapping,
     is_suppressed,
     leave_out,
 )
 
-__all__ = ["ClaimspanTracer"]
+__all__ = [
+    "CHAT_GENERATOR_RUN",
+    "DOCUMENTS_WRITTEN",
+    "PIPELINE_RUNS",
+    "QUERY_NAME",
+    "REPLIES_KEY",
+    "TOOL_RUN",
+    "ClaimspanTracer",
+    "is_converter",
+    "operation_of",
+]
+
+REPLIES_KEY: Final = "replies"
+"""Name of the output of all of Haystack's generators."""
+
+DOCUMENTS_WRITTEN: Final = "documents_written"
+"""Name of the output of ``DocumentWriter``."""
+
+CHAT_GENERATOR_RUN: Final = "haystack.chat_generator.run"
+"""A model call by a component that has a generator inside: a ranker, an evaluator, a router."""
+
+PIPELINE_RUNS: Final = ("haystack.pipeline.run", "haystack.async_pipeline.run")
+"""Operations of a whole pipeline; the second is that of ``AsyncPipeline`` before Haystack 3."""
+
+GENERATOR_RUNS: Final = ("haystack.agent.step.llm", CHAT_GENERATOR_RUN)
+"""Operations that are model calls."""
+
+AGENT_RUN: Final = "haystack.agent.run"
+TOOL_RUN: Final = "haystack.agent.step.tool"
+COMPONENT_RUN: Final = "haystack.component.run"
+
+QUERY_NAME: Final = re.compile(r"quer(?:y|ies)|questions?")
+"""Names of inputs that hold what is asked."""
+
+_RETRIEVING_CLASS: Final = re.compile(r"(?:Retriever|Search|Searcher)$")
+_OTHER_CLASS: Final = re.compile(
+    r"(?:ToDocuments?|Converter|Splitter|Chunker|Cleaner|Embedder|Writer|Fetcher|Crawler|Loader"
+    r"|Parser|Scraper|Ranker|Reranker|Joiner|Evaluator|Extractor|Router|Classifier|Preprocessor"
+    r"|Checker|Sampler|Validator|Importer|Reader|Adapter|Builder)$"
+)
+"""Ends of the names of classes that return documents without being asked a question."""
+
+_CONVERTING_CLASS: Final = re.compile(r"(?:ToDocuments?|Converter|Crawler|Loader|Importer)$")
+"""Those that make documents of what is no document."""
+
+_OTHER_NAMES: Final = frozenset(
+    "path paths file files filename url urls uri link links source sources dir directory folder "
+    "html markdown content contents bucket encoding language mode index reply replies answer "
+    "answers".split()
+)
+"""Words in the names of inputs that say where documents are or what was said, not what is asked."""
+
+
+@dataclass(slots=True, eq=False)
+class Operation:
+    """What Haystack says of an operation when it starts. It also serves as the id of the run."""
+
+    name: str
+    """Name of the operation, such as ``haystack.component.run``."""
+
+    component: str = ""
+    """Name of the component's class."""
+
+    takes: Mapping[str, object] | None = None
+    """The inputs that a component declares."""
+
+    returns: Mapping[str, object] | None = None
+    """The outputs that a component declares, each with its type and receivers."""
+
+    @staticmethod
+    def of(name: str, tags: Mapping[str, Any]) -> Operation:
+        """Return an operation with what its first tags say."""
+        return Operation(
+            name,
+            tags.get("haystack.component.type") or "",
+            tags.get("haystack.component.input_spec"),
+            tags.get("haystack.component.output_spec"),
+        )
+
+
+_UNKNOWN: Final = Operation("")
+
+
+def operation_of(run: Run) -> Operation:
+    """Return the operation behind a run; an empty one where another framework reported the run."""
+    return run.id if isinstance(run.id, Operation) else _UNKNOWN
+
+
+def is_converter(component: str) -> bool:
+    """Whether a class makes documents of files, pages or other sources."""
+    return _CONVERTING_CLASS.search(component) is not None
+
+
+def kind_of(operation: Operation, inputs: object, outputs: object) -> RunKind:
+    """Return what an operation did.
+
+    A retriever returns documents for a query and takes none: rankers and joiners pass on documents
+    of others, converters and fetchers are told where they are. Whatever returns messages or answers
+    beside its documents is no retriever.
+
+    Args:
+        operation: What Haystack said of it.
+        inputs: What went in.
+        outputs: What came out; None if the operation failed.
+    """
+    if operation.name in GENERATOR_RUNS:
+        return RunKind.GENERATOR
+    if operation.name not in (COMPONENT_RUN, TOOL_RUN):
+        return RunKind.CHAIN
+    # A failed component is judged by the outputs that it declares, as if each were empty.
+    if outputs is None:
+        outputs = dict.fromkeys(operation.returns or (), ())
+    # Routers, joiners and validators pass on the replies of others.
+    given = is_mapping(inputs) and inputs.get(REPLIES_KEY) is not None
+    if is_mapping(outputs) and REPLIES_KEY in outputs and not given:
+        return RunKind.GENERATOR
+    returned = lists_documents(outputs) or declares_documents(operation.returns)
+    takes = lists_documents(inputs) or declares_documents(operation.takes)
+    if not returned or takes or is_said(outputs):
+        return RunKind.CHAIN
+    asked = operation.name == TOOL_RUN or _is_asked(operation.component, inputs)
+    return RunKind.RETRIEVER if asked else RunKind.CHAIN
+
+
+def root_name(operation: Operation, tags: Mapping[str, Any]) -> object:
+    """Return the name of the component, else of the pipeline, else of the operation."""
+    # Pipelines have no name in Haystack; users put one into ``Pipeline(metadata={"name": ...})``.
+    metadata = tags.get("haystack.pipeline.metadata")
+    named = metadata.get("name") if is_mapping(metadata) else None
+    return tags.get("haystack.component.name") or named or operation.name
+
+
+def is_streaming(inputs: object) -> bool:
+    """Whether the answer is streamed, which Haystack does through a callback in the inputs."""
+    return any(part.get("streaming_callback") is not None for part in parts(inputs))
+
+
+def _is_asked(component: str, inputs: object) -> bool:
+    """Whether a component was given a query, as a text, as messages or as an embedding."""
+    asked = [str(n) for n, value in inputs.items() if _asks(value)] if is_mapping(inputs) else []
+    if any(QUERY_NAME.search(name) for name in asked) or _RETRIEVING_CLASS.search(component):
+        return True
+    if _OTHER_CLASS.search(component):
+        return False
+    return any(_OTHER_NAMES.isdisjoint(name.lower().split("_")) for name in asked)
+
+
+def _asks(value: object) -> bool:
+    """Whether a value may be a query: a text, a message, an embedding, or a list of such."""
+    first = value[0] if is_list(value) and value else value
+    if isinstance(value, str) or first is not value:
+        return isinstance(first, str | float | int | ChatMessage)
+    return isinstance(value, ChatMessage) or hasattr(value, "indices")
+
 
 _INPUT_TAGS: Final = (".input", ".input_data")
 _OUTPUT_TAGS: Final = (".output", ".output_data")
@@ -120,7 +275,7 @@ _current: Final[ContextVar[Mapping[Capture, Step]]] = ContextVar("claimspan_hays
 """The innermost running step of each capture, except for pipelines.
 
 ``run_async_generator`` yields inside the operation of its pipeline, so a pipeline's step would stay
-in the context of whoever reads the generator. Haystack passes the pipeline's span as the parent of
+in the context of the reader of the generator. Haystack passes the pipeline's span as the parent of
 its components, so it is not needed here.
 """
 
@@ -227,19 +382,15 @@ class ClaimspanTracer(Tracer):
                 return None
             step = Step(operation, tags, parent)
             if not step.is_suppressed:
-                self._report_start(step, tags)
+                parent_id, name = parent and parent.id, root_name(step.id, tags)
+                metadata: Mapping[str, object] = tags.get(METADATA_TAG) or {}
+                self.capture.start(step.id, parent_id, RunKind.CHAIN, name, step.inputs, metadata)
             if operation not in PIPELINE_RUNS:
                 step.token = _current.set({**_current.get({}), self.capture: step})
         except Exception as error:  # noqa: BLE001 - nothing of ours may reach the pipeline
             self.capture.guard.swallow(error)
             return None
         return step
-
-    def _report_start(self, step: Step, tags: dict[str, Any]) -> None:
-        parent_id = step.parent.id if step.parent else None
-        metadata: Mapping[str, object] = tags.get(METADATA_TAG) or {}
-        name = root_name(step.id, tags)
-        self.capture.start(step.id, parent_id, RunKind.CHAIN, name, step.inputs, metadata)
 
     def _is_own(self, span: Span | None) -> TypeGuard[ClaimspanSpan]:
         """Whether this tracer made the span; a tracer of another monitor may be the wrapped one."""
@@ -253,7 +404,11 @@ class ClaimspanTracer(Tracer):
     def end(self, step: Step, error: BaseException | None) -> None:
         """Report the end of an operation."""
         try:
-            _leave(step)
+            if step.token is not None:  # the operation around it is the current one again
+                # An asynchronous generator that the garbage collector closes ends in another
+                # context than it started in, and the variable cannot be reset there.
+                with suppress(ValueError, RuntimeError):
+                    _current.reset(step.token)
             if not step.is_suppressed:
                 self._report(step, error)
         except Exception as fault:  # noqa: BLE001 - as above
@@ -316,15 +471,3 @@ class _Traced(AbstractContextManager[Span]):
             self._inner.__exit__(type(fault), fault, fault.__traceback__)
             raise
         return self._inner.__exit__(kind, error, traceback)
-
-
-def _leave(step: Step) -> None:
-    """Make the operation around a step the current one again."""
-    if step.token is None:
-        return
-    # An asynchronous generator that the garbage collector closes ends in another context than it
-    # started in; resetting the variable there raises ``ValueError``.
-    try:
-        _current.reset(step.token)
-    except (ValueError, RuntimeError):
-        return

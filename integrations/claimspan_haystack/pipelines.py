@@ -21,13 +21,10 @@ QUERY_SOCKETS: Final = ("query", "question")
 MANDATORY_SOCKETS: Final = ("text", "prompt", "user_input", "input")
 """Inputs that take the question where the pipeline cannot run without them."""
 
-MESSAGES_SOCKET: Final = "messages"
+MESSAGES: Final = "messages"
 
 _KINDS: Final = (Pipeline, getattr(haystack, "AsyncPipeline", Pipeline))
 """Before Haystack 3, asynchronous pipelines are of a class of their own."""
-
-_Socket = tuple[str, str]
-"""A component and one of its inputs."""
 
 
 def adapt(target: object, monitor: Monitor, inputs: Inputs) -> AttachedPipeline | None:
@@ -79,7 +76,14 @@ def _data_given(inputs: Inputs) -> Callable[[str], dict[str, Any]]:
 
 
 def _data_of(pipeline: Pipeline) -> Callable[[str], dict[str, Any]]:
-    texts, messages = list(_text_sockets(pipeline)), list(_message_sockets(pipeline))
+    free = list(_free(pipeline))
+    # "text" and "prompt" also name optional settings, which have to stay as the pipeline has them.
+    texts = [
+        (place, socket)
+        for place, socket, is_mandatory in free
+        if socket in QUERY_SOCKETS or (is_mandatory and socket in MANDATORY_SOCKETS)
+    ]
+    messages = [place for place, socket, is_needed in free if is_needed and socket == MESSAGES]
     if not texts and not messages:
         raise ConfigError(
             "the pipeline has no free input that is named as a question is: say where it goes, "
@@ -90,25 +94,11 @@ def _data_of(pipeline: Pipeline) -> Callable[[str], dict[str, Any]]:
         made: dict[str, Any] = {}
         for component, socket in texts:
             made.setdefault(component, {})[socket] = query
-        for component, socket in messages:
-            made.setdefault(component, {})[socket] = [ChatMessage.from_user(query)]
+        for component in messages:
+            made.setdefault(component, {})[MESSAGES] = [ChatMessage.from_user(query)]
         return made
 
     return data
-
-
-def _text_sockets(pipeline: Pipeline) -> Iterator[_Socket]:
-    for place, socket, is_mandatory in _free(pipeline):
-        # "text" and "prompt" also name optional settings, which have to stay as the pipeline has
-        # them.
-        if socket in QUERY_SOCKETS or (is_mandatory and socket in MANDATORY_SOCKETS):
-            yield place, socket
-
-
-def _message_sockets(pipeline: Pipeline) -> Iterator[_Socket]:
-    for place, socket, is_mandatory in _free(pipeline):
-        if socket == MESSAGES_SOCKET and is_mandatory:
-            yield place, socket
 
 
 def _free(pipeline: Pipeline) -> Iterator[tuple[str, str, bool]]:

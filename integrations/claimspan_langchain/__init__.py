@@ -18,8 +18,7 @@ from claimspan.errors import MissingExtraError
 if find_spec("langchain_core") is None:
     raise MissingExtraError("langchain-core", "langchain")
 
-from claimspan_langchain._handler import ClaimspanCallbackHandler
-from claimspan_langchain._instrument import instrument
-from claimspan_langchain._scored import ScoredVectorStore
+from claimspan_langchain._handler import ClaimspanCallbackHandler, instrument
+from claimspan_langchain._vector_store import ScoredVectorStore
 
 __all__ = ["ClaimspanCallbackHandler", "ScoredVectorStore", "instrument"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from itertools import islice
 from typing import Final
 
@@ -10,25 +10,18 @@ from langchain_core.documents import Document as LangChainDocument
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from pydantic import BaseModel
 
-from claimspan_langchain._messages import as_said, text_of
-from claimspan_langchain._structures import Structure
+from claimspan_langchain._messages import Structure, as_said, text_of
 from claimspan_tracing.adapters import Document, is_echo, is_list, is_mapping, names_evidence
 
 __all__ = [
-    "Texts",
     "as_returned",
     "documents_in",
     "evidence_in",
     "holds_documents",
     "listed_texts",
-    "read_document",
     "tool_results",
     "with_texts",
 ]
-
-SCORE_KEYS: Final = ("relevance_score", "score")
-"""Metadata keys in which retrievers and rerankers keep a score. A LangChain ``Document`` has no
-field for it."""
 
 STEPS_KEY: Final = "intermediate_steps"
 """Where an agent of LangChain before graphs keeps its calls of tools: pairs of call and result."""
@@ -125,51 +118,45 @@ def _noted(value: object) -> object:
     return items
 
 
-def read_document(found: LangChainDocument, text: str | None = None) -> Document:
-    """Return a document, with the text that it had before it was changed."""
-    metadata: dict[str, object] = found.metadata
-    scores = [metadata[key] for key in SCORE_KEYS if key in metadata]
-    return Document(
-        text=found.page_content if text is None else text,
-        id=found.id,
-        score=scores[0] if scores else None,
-        metadata=metadata,
-    )
+def documents_in(value: object, depth: int = MAX_DEPTH) -> list[Document]:
+    """Return the documents in an input or output: in lists, in states of graphs, kept by tools."""
+    inner: Iterable[object] = ()
+    match value:
+        case Texts():
+            pairs = zip(value, value.texts, strict=False)
+            return [
+                _document(text, d.id, d.metadata)
+                for d, text in pairs
+                if isinstance(d, LangChainDocument)
+            ]
+        case LangChainDocument():
+            return [_document(value.page_content, value.id, value.metadata)]
+        case ToolMessage():
+            return documents_in(value.artifact, depth - 1)
+        case _ if is_mapping(value):
+            if isinstance(text := value.get(TEXT_KEY), str):
+                # A dict, as a checkpoint of LangGraph brings back what a tool has kept.
+                metadata = value.get("metadata")
+                named = metadata.items() if is_mapping(metadata) else ()
+                return [_document(text, value.get("id"), {str(k): v for k, v in named})]
+            inner = islice(value.values(), MAX_ITEMS)
+        case _ if is_list(value):
+            inner = value[:MAX_ITEMS]
+        case _ if is_mapping(update := getattr(value, "update", None)):  # LangGraph's ``Command``
+            inner = (update,)
+        case _:
+            return []
+    found: list[Document] = []
+    for item in inner if depth else ():
+        if not isinstance(item, str):
+            found += documents_in(item, depth - 1)
+    return found
 
 
-def documents_in(value: object, depth: int = MAX_DEPTH) -> Iterator[Document]:
-    """Yield the documents in an input or output: in lists, in states of graphs, kept by tools."""
-    if isinstance(value, str):
-        return  # as most values are
-    if isinstance(value, LangChainDocument):
-        yield read_document(value)
-    elif isinstance(value, Texts):
-        pairs = zip(value, value.texts, strict=False)
-        yield from (read_document(d, t) for d, t in pairs if isinstance(d, LangChainDocument))
-    elif isinstance(value, ToolMessage):
-        yield from documents_in(value.artifact, depth - 1)
-    elif is_mapping(value) and isinstance(text := value.get(TEXT_KEY), str):
-        yield _serialised(value, text)
-    elif depth:
-        for item in _held_by(value):
-            yield from documents_in(item, depth - 1)
-
-
-def _held_by(value: object) -> Iterable[object]:
-    if is_mapping(value):
-        return islice(value.values(), MAX_ITEMS)
-    if is_list(value):
-        return value[:MAX_ITEMS]
-    update = getattr(value, "update", None)  # of LangGraph's ``Command``
-    return (update,) if is_mapping(update) else ()
-
-
-def _serialised(found: Mapping[object, object], text: str) -> Document:
-    """A document as a dict, as a checkpoint of LangGraph brings back what a tool has kept."""
-    metadata = found.get("metadata")
-    named = {str(key): value for key, value in metadata.items()} if is_mapping(metadata) else {}
-    scores = [named[key] for key in SCORE_KEYS if key in named]
-    return Document(text, found.get("id"), scores[0] if scores else None, named)
+def _document(text: str, id_: object, metadata: Mapping[str, object]) -> Document:
+    # What retrievers and rerankers keep as a score; LangChain's ``Document`` has no field for it.
+    score = metadata.get("relevance_score", metadata.get("score"))
+    return Document(text, id_, score, metadata)
 
 
 def holds_documents(value: object) -> bool:
@@ -212,38 +199,40 @@ def _has_found(message: ToolMessage) -> bool:
     return not text_of(message).startswith(PLUMBING_TEXTS)
 
 
-def evidence_in(inputs: object, outputs: object) -> Iterator[str]:
-    """Yield the texts of a run that a model may have read as evidence, and that are no documents.
+def evidence_in(inputs: object, outputs: object) -> list[str]:
+    """Return the texts of a run that a model may have read as evidence, and that are no documents.
 
     What a tool returned as a text, and what stands under a name such as ``context``.
     """
-    given = inputs.values() if is_mapping(inputs) else ()
+    named = inputs if is_mapping(inputs) else _NOTHING
+    found: list[str] = []
     if isinstance(outputs, ToolMessage) and _has_found(outputs):
         text = text_of(outputs)
-        yield from () if is_echo(text, given) else (text,)
-    if not is_mapping(inputs):
-        return
-    for name, value in islice(inputs.items(), MAX_ITEMS):
-        if isinstance(value, str) and names_evidence(name):
-            yield value
-    steps = inputs.get(STEPS_KEY)
+        found += [] if is_echo(text, named.values()) else [text]
+    items = islice(named.items(), MAX_ITEMS)
+    found += [text for name, text in items if isinstance(text, str) and names_evidence(name)]
+    steps = named.get(STEPS_KEY)
     for step in steps if is_list(steps) else ():
         if is_list(step) and len(step) == 2 and isinstance(step[1], str):
-            yield step[1]
+            found.append(step[1])
+    return found
 
 
-def listed_texts(inputs: object) -> Iterator[Document]:
-    """Yield the texts that stand in a list under a name such as ``documents``, as documents.
+_NOTHING: Final[Mapping[object, object]] = {}
+
+
+def listed_texts(inputs: object) -> list[Document]:
+    """Return the texts that stand in a list under a name such as ``documents``, as documents.
 
     A client of a store that is no LangChain's returns texts, or mappings with a text each.
     """
-    if not is_mapping(inputs):
-        return
-    for name, value in islice(inputs.items(), MAX_ITEMS):
+    found: list[Document] = []
+    for name, value in islice(inputs.items(), MAX_ITEMS) if is_mapping(inputs) else ():
         # In this order, as few inputs have such a list.
         is_listed = is_list(value) and value and isinstance(value[0], str | dict)
         if is_list(value) and is_listed and names_evidence(name):
-            yield from filter(None, map(_listed, value[:MAX_ITEMS]))
+            found += filter(None, map(_listed, value[:MAX_ITEMS]))
+    return found
 
 
 def _listed(item: object) -> Document | None:

@@ -1,13 +1,15 @@
 """The callback handler: reports LangChain's runs to the capture, by run id.
 
-The handler reads nothing of what it is given. ``LangChainReader`` reads it later, on the worker.
+For one pipeline, or attached to every pipeline of the process. The handler reads nothing of what it
+is given. ``LangChainReader`` reads it later, on the worker.
 """
 
 from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Hashable, Mapping
+import threading
+from collections.abc import Callable, Hashable, Mapping
 from contextvars import ContextVar
 from typing import Any, Final, Unpack, cast
 from uuid import UUID
@@ -15,9 +17,10 @@ from uuid import UUID
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.messages import BaseMessage
 from langchain_core.runnables.config import var_child_runnable_config
+from langchain_core.tracers.context import register_configure_hook
 
 from claimspan_langchain._documents import as_returned, with_texts
-from claimspan_langchain._prompts import Asked
+from claimspan_langchain._messages import Asked
 from claimspan_langchain._reader import LangChainReader
 from claimspan_tracing import semconv
 from claimspan_tracing.adapters import (
@@ -30,9 +33,10 @@ from claimspan_tracing.adapters import (
     is_mapping,
     leave_out,
     open_capture,
+    warn_of_several,
 )
 
-__all__ = ["ClaimspanCallbackHandler"]
+__all__ = ["ClaimspanCallbackHandler", "instrument"]
 
 EVENT_STREAM: Final = "ls_event_stream"
 """Key in the metadata of a root that ``astream_events`` runs. Internal, as all that begin so."""
@@ -70,7 +74,7 @@ class ClaimspanCallbackHandler(BaseCallbackHandler):
                 path such as ``messages.0.content``, or a callable that takes the input. None tries
                 the usual shapes.
             response_key: Where the answer is in the output of the root run, in the same forms.
-            options: Options of ``Monitor``; whoever gives equal ones shares a monitor.
+            options: Options of ``Monitor``; equal ones share a monitor.
 
         Raises:
             ConfigError: Both a monitor and options are given, or an option is invalid.
@@ -168,12 +172,8 @@ class ClaimspanCallbackHandler(BaseCallbackHandler):
         self._capture.start(_key(run_id), parent, RunKind.CHAIN, name, asked, attached)
 
     def on_tool_end(self, output: object, *, run_id: UUID, **kwargs: Any) -> None:
-        """Report the end of a tool."""
+        """Report what a tool returned."""
         self._capture.end(_key(run_id), output)
-
-    def on_tool_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
-        """Report the exception that ended a tool."""
-        self._capture.fail(_key(run_id), error)
 
     def on_retriever_start(
         self,
@@ -194,10 +194,6 @@ class ClaimspanCallbackHandler(BaseCallbackHandler):
     def on_retriever_end(self, documents: object, *, run_id: UUID, **kwargs: Any) -> None:
         """Report the documents that a retriever returned."""
         self._capture.end(_key(run_id), with_texts(documents))
-
-    def on_retriever_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
-        """Report the exception that ended a retriever."""
-        self._capture.fail(_key(run_id), error)
 
     def on_llm_start(
         self,
@@ -237,8 +233,10 @@ class ClaimspanCallbackHandler(BaseCallbackHandler):
         self._capture.end(_key(run_id), response)
 
     def on_llm_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
-        """Report the exception that ended a model call."""
+        """Report the exception that ended a model call, a tool or a retriever."""
         self._capture.fail(_key(run_id), error)
+
+    on_tool_error = on_retriever_error = on_llm_error
 
 
 def _key(run_id: UUID | None) -> Hashable:
@@ -261,18 +259,15 @@ def _fallback_around(capture: Capture, inputs: object) -> UUID | None:
     parent = None if parent_id is None else capture.run(_key(parent_id))
     if parent is None:
         return None
-    is_attempt = False
     with capture.guard:  # values of the user's are compared
-        # By its input: another chain that is called there, with callbacks of its own, is none.
-        is_attempt = parent.inputs == inputs or _has(inputs, parent.inputs)
-    return parent_id if is_attempt else None
-
-
-def _has(passed: object, given: object) -> bool:
-    """Whether an input is passed on with more beside it: what the attempt before has raised."""
-    if not is_mapping(passed) or not is_mapping(given):
-        return False
-    return all(passed.get(key) == value for key, value in given.items())
+        # By its input, which may have more beside it: what the attempt before has raised. Another
+        # chain that is called there, with callbacks of its own, is no attempt.
+        given = parent.inputs
+        if given == inputs:
+            return parent_id
+        if is_mapping(inputs) and is_mapping(given):
+            return parent_id if all(inputs.get(key) == given[key] for key in given) else None
+    return None
 
 
 def _is_event_stream() -> bool:
@@ -289,3 +284,89 @@ def _is_event_stream() -> bool:
 def _with_tags(metadata: Mapping[str, object] | None, tags: object) -> Mapping[str, object] | None:
     """Return the metadata of a query with its tags, which LangChain keeps apart."""
     return {**(metadata or {}), semconv.TAGS: tags} if tags else metadata
+
+
+class _NoHandler(BaseCallbackHandler):
+    """Does nothing. LangChain makes one where a slot is emptied between its two reads.
+
+    ``_configure`` in langchain-core 0.3 to 1.8 reads a hook twice: ``if var.get() is not None``,
+    then ``var.get() or handler_class()``. Without a class, the second line raises ``TypeError``
+    in the user's pipeline when ``undo`` runs between the two.
+    """
+
+
+class _Slot:
+    """Takes the place of the context variable in a configure hook of LangChain.
+
+    All threads see a context variable that has a default, but the default cannot be removed; the
+    handler of a slot can. LangChain never forgets a hook, so an emptied slot is used again.
+    """
+
+    def __init__(self) -> None:
+        self.handler: ClaimspanCallbackHandler | None = None
+        self.turn: object = None
+        """Which attachment the slot serves, of all that it has served."""
+        # LangChain calls nothing but ``get()`` on the variable.
+        variable = cast(ContextVar[object], self)
+        register_configure_hook(variable, inheritable=True, handle_class=_NoHandler)
+
+    def get(self) -> ClaimspanCallbackHandler | None:
+        return self.handler
+
+
+_slots: Final[list[_Slot]] = []
+_lock: Final = threading.RLock()
+
+
+def instrument(
+    monitor: Monitor | None = None,
+    *,
+    query_key: Key | None = None,
+    response_key: Key | None = None,
+    **options: Unpack[MonitorOptions],
+) -> Callable[[], None]:
+    """Capture every query of this process, in all threads and tasks.
+
+    A pipeline that has a handler of the same monitor in its own config is captured once. A monitor
+    is attached once, however often this is called, as by a script that runs again and again.
+
+    Args:
+        monitor: Evaluates the records and writes the scores; None uses the monitor that the
+            process shares.
+        query_key: Where the user's question is; as in ``ClaimspanCallbackHandler``. What is given
+            for a monitor that is attached already takes the place of what it had.
+        response_key: Where the answer is; likewise.
+        options: Options of ``Monitor``; equal ones share a monitor.
+
+    Returns:
+        A callable that detaches the handler. Calling it twice is safe, and so is calling it while
+        other threads run pipelines: what has started is captured to its end.
+
+    Raises:
+        ConfigError: Both a monitor and options are given, or an option is invalid.
+    """
+    handler = ClaimspanCallbackHandler(
+        monitor, query_key=query_key, response_key=response_key, **options
+    )
+    with _lock:
+        # Another slot for the same monitor would capture nothing more, and cost as much again.
+        used = [slot for slot in _slots if slot.handler is not None]
+        slot = next((s for s in used if s.handler and s.handler.monitor is handler.monitor), None)
+        if slot is not None and slot.handler is not None:
+            slot.handler.look_at(query_key, response_key)
+        else:
+            slot = next((each for each in _slots if each.handler is None), None)
+            if slot is None:
+                slot = _Slot()
+                _slots.append(slot)
+            slot.handler, slot.turn = handler, object()
+            warn_of_several(1 + len(used))
+        turn = slot.turn
+
+    def undo() -> None:
+        with _lock:
+            # The slot may serve a later ``instrument`` by now.
+            if slot.turn is turn:
+                slot.handler = slot.turn = None
+
+    return undo

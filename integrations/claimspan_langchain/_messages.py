@@ -1,16 +1,35 @@
-"""The roles and texts of LangChain's messages, in every form in which a pipeline passes them."""
+"""What LangChain's messages, prompts and structured answers say, in whatever form they come."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Final
 
-from langchain_core.messages import BaseMessage, ToolMessage
+from langchain_core.documents import Document as LangChainDocument
+from langchain_core.messages import BaseMessage, ToolMessage, get_buffer_string
+from langchain_core.outputs import ChatGeneration, Generation, LLMResult
 
-from claimspan_tracing.adapters import is_list, is_mapping, join_bounded
+from claimspan_tracing.adapters import fields_of as plain_fields_of
+from claimspan_tracing.adapters import is_list, is_mapping, join_bounded, texts_in
 
-__all__ = ["SPELLINGS", "Said", "as_said", "content_of", "role_and_text", "role_of", "text_of"]
+__all__ = [
+    "SPELLINGS",
+    "Asked",
+    "Said",
+    "Structure",
+    "as_said",
+    "completion_of",
+    "fields_of",
+    "first_generation",
+    "prompt_messages",
+    "prompt_of",
+    "role_and_text",
+    "role_of",
+    "text_of",
+    "usage_of",
+]
 
 ROLES: Final = {
     "human": "user",
@@ -107,3 +126,88 @@ def role_and_text(message: BaseMessage) -> tuple[str, str]:
     # ``ChatMessage`` has its role in a field, and streamed messages are of the type AIMessageChunk.
     role = str(getattr(message, "role", message.type)).removesuffix("MessageChunk").lower()
     return ROLES.get(role, ""), text_of(message)
+
+
+class Structure(dict[str, object]):
+    """The fields of a structured answer as they were."""
+
+
+def fields_of(value: object) -> Mapping[str, object]:
+    """Return the fields of an object: of a message what it says, and none of a document."""
+    if isinstance(value, LangChainDocument):
+        return {}
+    if isinstance(value, BaseMessage | Said):
+        return {"content": content_of(value.content)}
+    return plain_fields_of(value)
+
+
+class Asked(list[object]):
+    """The messages of a prompt, with the contents that they had when a model was asked."""
+
+    __slots__ = ("contents",)
+
+    def __init__(self, messages: Sequence[BaseMessage]) -> None:
+        """Copy the list: it may be the history of the application, which grows by the answer."""
+        super().__init__(messages)
+        self.contents: Final[list[object]] = [each.content for each in messages]
+
+
+def prompt_of(inputs: object) -> str:
+    """Return the first prompt; chat models are given one list of messages for each prompt."""
+    first = _first_prompt(inputs)
+    if isinstance(first, str):
+        return first
+    # One by one: a conversation may be far longer than what is kept of it.
+    return join_bounded(chain.from_iterable(map(_told, prompt_messages(inputs))), "\n")
+
+
+def _told(message: BaseMessage) -> Iterator[str]:
+    """Yield what a model reads of a message: its text, and the texts in blocks of other kinds."""
+    yield get_buffer_string([message])
+    if is_list(message.content):
+        for block in message.content:
+            if is_mapping(block) and "text" not in block:
+                yield from texts_in({**block, "type": ""}, fields_of)
+
+
+def prompt_messages(inputs: object) -> list[BaseMessage]:
+    """Return the messages of the first prompt; nothing where it is a text."""
+    first = _first_prompt(inputs)
+    if not is_list(first):
+        return []
+    contents = first.contents if isinstance(first, Asked) else [None] * len(first)
+    pairs = zip(first, contents, strict=False)
+    return [
+        m if said is None or m.content is said else m.model_copy(update={"content": said})
+        for m, said in pairs
+        if isinstance(m, BaseMessage)
+    ]
+
+
+def _first_prompt(inputs: object) -> object:
+    return inputs[0] if is_list(inputs) and inputs else ""
+
+
+def completion_of(result: object) -> str:
+    """Return what a model answered: its text, or else what it fills the call of a tool with."""
+    first = first_generation(result)
+    if isinstance(first, ChatGeneration):
+        return text_of(first.message)
+    return "" if first is None else first.text
+
+
+def first_generation(result: object) -> Generation | None:
+    """Return the first of what a model answered; None where it has not."""
+    if not isinstance(result, LLMResult) or not result.generations or not result.generations[0]:
+        return None
+    return result.generations[0][0]
+
+
+def usage_of(result: object) -> tuple[int | None, int | None]:
+    """Return input and output tokens, which only messages of chat models carry."""
+    message = getattr(first_generation(result), "message", None)
+    usage: object = getattr(message, "usage_metadata", None)
+    if not is_mapping(usage):
+        return None, None
+    given, said = usage.get("input_tokens"), usage.get("output_tokens")
+    return given if isinstance(given, int) else None, said if isinstance(said, int) else None

@@ -1,16 +1,19 @@
 """Reads LangChain's inputs and outputs: finds query, response, chunks and model in a run tree.
 
-Every method runs on the worker except ``parts``.
+LangChain prescribes no shape for the input and the output of a chain, so the usual names are tried
+in the order of the constants below. Every method runs on the worker except ``parts``.
 """
 
 from __future__ import annotations
 
+import asyncio
+import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from langchain_core.documents import Document as LangChainDocument
-from langchain_core.messages import BaseMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.outputs import ChatGeneration, LLMResult
 from langchain_core.outputs import Generation as OneGeneration
 from langchain_core.prompt_values import ChatPromptValue, StringPromptValue
@@ -22,12 +25,22 @@ from claimspan_langchain._documents import (
     listed_texts,
     tool_results,
 )
-from claimspan_langchain._interrupts import MESSAGES_KEY, is_interrupted
-from claimspan_langchain._messages import Said, role_and_text, text_of
-from claimspan_langchain._prompts import completion_of, prompt_messages, prompt_of, usage_of
-from claimspan_langchain._structures import fields_of
-from claimspan_langchain._texts import answer_in, question_in
+from claimspan_langchain._messages import (
+    SPELLINGS,
+    Said,
+    Structure,
+    completion_of,
+    fields_of,
+    first_generation,
+    prompt_messages,
+    prompt_of,
+    role_and_text,
+    role_of,
+    text_of,
+    usage_of,
+)
 from claimspan_tracing.adapters import (
+    ANSWER_FIELDS,
     Document,
     Generation,
     Key,
@@ -38,11 +51,16 @@ from claimspan_tracing.adapters import (
     is_grade,
     is_list,
     is_mapping,
+    is_review,
     structured_text,
+    texts_in,
     value_at,
 )
 
 __all__ = ["LangChainReader"]
+
+MESSAGES_KEY: Final = "messages"
+"""Where a graph's state keeps its conversation."""
 
 CONTEXT_KEY: Final = "context"
 """Output key in which ``create_retrieval_chain`` returns the documents of the prompt."""
@@ -85,9 +103,11 @@ class LangChainReader:
         if root.kind is RunKind.RETRIEVER or holds_documents(root.outputs):
             return False
         # Where something was looked up, a number may be the answer: {"score": 3}.
-        retrieves = bool(root.tree.of_kind(RunKind.RETRIEVER))
-        if self._response_key is None and not retrieves and _is_grade(root.outputs):
-            return False
+        if self._response_key is None and not root.tree.of_kind(RunKind.RETRIEVER):
+            said = root.outputs
+            said = text_of(said) if isinstance(said, BaseMessage | Said) else said
+            if is_grade(said, fields_of):
+                return False
         if str(root.name).endswith(EVALUATOR_NAME) or _is_given_an_answer(root):
             return False
         return self._response_key is not None or not self._only_works(root)
@@ -141,7 +161,12 @@ class LangChainReader:
         # the question.
         if is_mapping(root.outputs) and found == self.query(root):
             found = ""
-        return structured_text(found or self._last_completion(root, completions))
+        # Of an output of unknown shape it is the last completion. A run that failed or waits has
+        # none; a text is the answer itself, and so is a conversation: a turn may say nothing.
+        is_known = root.outputs is None or isinstance(root.outputs, str)
+        is_talk = is_mapping(root.outputs) and bool(root.outputs.get(MESSAGES_KEY))
+        last = "" if is_known or is_talk else next(iter(completions[-1:]), "")
+        return structured_text(found or last)
 
     def names_answer(self, root: Run) -> bool:
         """Whether a key of the answer was given."""
@@ -151,7 +176,7 @@ class LangChainReader:
         """Return the query of a retriever run and the documents that it returned."""
         # ``ls_*`` keys are what LangChain itself adds to the metadata, for LangSmith.
         source = run.metadata.get("ls_vector_store_provider")
-        return Retrieval(run.inputs, [*documents_in(run.outputs, 1)], source)
+        return Retrieval(run.inputs, documents_in(run.outputs, 1), source)
 
     def unreported_retrieval(self, run: Run) -> Retrieval | None:
         """Return the documents in the output of a node, function or tool that searched a store.
@@ -164,37 +189,37 @@ class LangChainReader:
         output = run.outputs
         if is_mapping(output):
             output = {key: item for key, item in output.items() if key != MESSAGES_KEY}
-        documents = [*documents_in(output)]
+        documents = documents_in(output)
         return Retrieval(question_in(run.inputs), documents) if documents else None
 
     def given_documents(self, run: Run) -> Sequence[Document]:
         """Return the documents that a chain was called with, or that its state holds."""
-        return [*documents_in(run.inputs), *listed_texts(run.inputs)]
+        return documents_in(run.inputs) + listed_texts(run.inputs)
 
     def passages(self, run: Run) -> Sequence[str]:
         """Return what a tool returned as a text, and what was passed under a name like context."""
-        return [*evidence_in(run.inputs, run.outputs)]
+        return evidence_in(run.inputs, run.outputs)
 
     def context(self, root: Run) -> Sequence[Document] | None:
         """Return the documents in the prompt of a retrieval chain; None if it does not say."""
         found = root.outputs.get(CONTEXT_KEY) if is_mapping(root.outputs) else None
         if not is_list(found) or not all(isinstance(item, LangChainDocument) for item in found):
             return None
-        return [*documents_in(found, 1)]
+        return documents_in(found, 1)
 
     def generation(self, run: Run) -> Generation:
         """Return prompt, completion, model and tokens of a model run."""
-        result = run.outputs if isinstance(run.outputs, LLMResult) else None
-        usage = usage_of(result)
+        given, said = usage_of(run.outputs)
+        messages = prompt_messages(run.inputs)
         return Generation(
             prompt=prompt_of(run.inputs),
-            completion=completion_of(result),
+            completion=completion_of(run.outputs),
             model=run.metadata.get("ls_model_name"),
             provider=run.metadata.get("ls_provider"),
-            input_tokens=usage[0],
-            output_tokens=usage[1],
-            tool_results=tool_results(prompt_messages(run.inputs)),
-            messages=[role_and_text(message) for message in prompt_messages(run.inputs)],
+            input_tokens=given,
+            output_tokens=said,
+            tool_results=tool_results(messages),
+            messages=[role_and_text(message) for message in messages],
         )
 
     def is_internal(self, name: str) -> bool:
@@ -226,10 +251,15 @@ class LangChainReader:
                 return ()
 
     def interrupted(self, root: Run) -> bool:
-        """Whether the graph waits for a person before it answers, or the task was cancelled."""
-        return is_interrupted(
-            root, lambda: str(self.response(root)), lambda: self._completions(root)
-        )
+        """Whether the graph waits for a person before it answers, or the task was cancelled.
+
+        A conversation that waits for its next question has answered this one.
+        """
+        if root.failed_with(asyncio.CancelledError):
+            return True
+        if waits := _waits(root):
+            return not _has_answered(root, self._completions(root), waits)
+        return _has_stopped(root) and not str(self.response(root)).strip()
 
     def _completions(self, root: Run) -> list[str]:
         """Return what the models outside of retrievers have answered, without rewritten queries."""
@@ -245,18 +275,6 @@ class LangChainReader:
         ]
         return [text for text in completions if text.strip() not in asked]
 
-    def _last_completion(self, root: Run, completions: Sequence[str]) -> str:
-        """Return what the last generator answered, for an output of unknown shape.
-
-        A failed or paused run (output None) has no answer, a str output is the answer itself, and
-        so is a conversation: a turn that says nothing has none.
-        """
-        if root.outputs is None or isinstance(root.outputs, str):
-            return ""
-        if is_mapping(root.outputs) and root.outputs.get(MESSAGES_KEY):
-            return ""
-        return completions[-1] if completions else ""
-
 
 _ID: Final = re.compile(r"(?=[^\n]*\d)[\w.:/#-]{1,200}")
 """An id of a document: one word with a digit."""
@@ -264,12 +282,7 @@ _ID: Final = re.compile(r"(?=[^\n]*\d)[\w.:/#-]{1,200}")
 MAX_IDS: Final = 100
 """Items of a list that are looked at."""
 
-_NO_STATE: Final[Mapping[object, object]] = {}
-
-
-def _is_grade(output: object) -> bool:
-    said = text_of(output) if isinstance(output, BaseMessage | Said) else output
-    return is_grade(said, fields_of)
+_NOTHING: Final[Mapping[object, object]] = {}
 
 
 def _ids_in(output: object) -> list[str]:
@@ -284,6 +297,203 @@ def _is_given_an_answer(root: Run) -> bool:
     given, output = root.inputs, root.outputs
     if not is_mapping(given):
         return False
-    state: Mapping[object, object] = output if is_mapping(output) else _NO_STATE
+    state: Mapping[object, object] = output if is_mapping(output) else _NOTHING
     answers = (given.get(key) for key in ANSWER_INPUTS if key not in state)
     return any(isinstance(answer, str) and answer.strip() for answer in answers)
+
+
+# --- questions and answers ------------------------------------------------------------------------
+
+
+QUERY_KEYS: Final = ("question", "query", "input", "user_input", "user_query", "messages")
+RESPONSE_KEYS: Final = (
+    "structured_response",
+    "parsed",
+    "final_answer",
+    "answer",
+    "result",
+    "response",
+    "final_response",
+    "output",
+    "output_text",
+    "text",
+    "generation",
+    "messages",
+)
+"""The first two are where an agent and ``with_structured_output`` keep what a user sees."""
+
+MAX_DEPTH: Final = 4
+"""Levels of an output in which a field is looked for that is named as an answer."""
+
+
+def question_in(value: object) -> str:
+    """Return the question in an input: a text, a message, messages, or a mapping of the usual keys.
+
+    An unknown key counts only where there is no choice: a wrong text is worse than none.
+    """
+    if not is_mapping(value):
+        return text_of(value, "human")
+    named = (text_of(value.get(key), "human") for key in QUERY_KEYS)
+    texts = [item for item in value.values() if isinstance(item, str) and item]
+    return next(filter(None, named), texts[0] if len(texts) == 1 else "")
+
+
+def answer_in(value: object, given: object, completions: Sequence[str]) -> str:
+    """Return the answer in an output: a text, messages, a structure, or one of the usual keys.
+
+    Args:
+        value: The output.
+        given: The input: a graph returns its whole state, and what it was given is no answer.
+        completions: What models have said, in order, for a mapping with several unknown keys.
+    """
+    if isinstance(value, str):
+        return value  # as most answers are
+    if is_list(value) and not isinstance(value, list):
+        # A function that returns the answer and its documents, or its sources: a tuple.
+        found = (_answer(item, completions) for item in value)
+        return next(filter(None, found), "")
+    if not is_mapping(value) or isinstance(value, Structure):
+        return _answer(value, completions)
+    for key in RESPONSE_KEYS:
+        if text := _answer(value.get(key), completions):
+            return text
+    nested = _nested_answer(value.values(), MAX_DEPTH)
+    if nested:
+        return nested
+    before: Mapping[object, object] = given if is_mapping(given) else _NOTHING
+    new = {k: v for k, v in value.items() if before.get(k) is not v or v is None}
+    texts = {str(key): item for key, item in new.items() if isinstance(item, str) and item.strip()}
+    return _said_at_once(new, completions) or _said_by_a_model(texts, completions)
+
+
+def _said_at_once(output: Mapping[object, object], completions: Sequence[str]) -> str:
+    """The text of an output whose fields a model filled in with one completion.
+
+    Empty where a function made some of them.
+    """
+    texts = [*texts_in(output, fields_of)]
+    as_json = [(text, json.dumps(text)[1:-1]) for text in texts]
+    is_one = any(all(any(f in said for f in forms) for forms in as_json) for said in completions)
+    return structured_text(output, fields_of) if texts and is_one else ""
+
+
+def _said_by_a_model(texts: Mapping[str, str], completions: Sequence[str]) -> str:
+    """The only text, that of the key that is named as an answer, or the longest of a model's."""
+    if len(texts) <= 1:
+        return next(iter(texts.values()), "")
+    said = {
+        key: text
+        for key, text in texts.items()
+        if any(each and (each in text or text in each) for each in completions)
+    }
+    named = [t for key, t in said.items() if any(word in key.lower() for word in ANSWER_FIELDS)]
+    return max(named or said.values(), key=len, default="")
+
+
+def _answer(value: object, completions: Sequence[str]) -> str:
+    if isinstance(value, str | BaseMessage | Said):
+        return text_of(value)
+    if is_list(value) and any(role_of(item) is not None for item in value):
+        return _said_last(value, completions)
+    messages = getattr(value, "messages", None)
+    if is_list(messages):
+        return _said_last(messages, completions)
+    return structured_text(value, fields_of)
+
+
+def _said_last(messages: Sequence[object], completions: Sequence[str]) -> str:
+    """Return what a conversation ends with: the last message of a model after the last question.
+
+    A fixed text behind it, such as a request for feedback, is none that a model has said. A tool
+    may answer by itself, and an agent may report to others in messages that bear its name.
+    """
+    turn = _after_the_question(messages)
+    last = turn[-1] if turn else None
+    if role_of(last) == "tool" and isinstance(last, BaseMessage | Said):
+        return text_of(last)
+    texts = [text_of(message[1] if is_list(message) else message) for message in turn]
+    said = [text for text in texts if text and text in completions]
+    return said[-1] if said and texts[-1] else next(iter(texts[-1:]), "")
+
+
+def _after_the_question(messages: Sequence[object]) -> list[object]:
+    turn: list[object] = []
+    for message in messages:
+        is_named = bool(getattr(message, "name", None))
+        if role_of(message) in SPELLINGS["human"] and not is_named:
+            turn = []
+        elif is_named or role_of(message) in (*SPELLINGS["ai"], "tool"):
+            turn.append(message)
+    return turn
+
+
+def _nested_answer(values: Iterable[object], depth: int) -> str:
+    """The text of a field that is named as an answer, within structures below an output."""
+    held = [fields_of(value) for value in values if not isinstance(value, LangChainDocument)]
+    for named in held:
+        found = (named.get(key) for key in ANSWER_FIELDS)
+        if text := next((t for t in found if isinstance(t, str) and t.strip()), ""):
+            return text
+    inner = (_nested_answer(named.values(), depth - 1) for named in held if named and depth)
+    return next(filter(None, inner), "")
+
+
+# --- interrupts -----------------------------------------------------------------------------------
+
+# LangGraph reports of an interrupt by ``interrupt()`` only the node that it is in, and of one by
+# ``interrupt_before`` or ``interrupt_after`` nothing at all.
+
+INTERRUPT_KEY: Final = "__interrupt__"
+"""Output key that LangGraph adds when a graph has stopped to wait for a person."""
+
+INTERRUPT_NAME: Final = "GraphInterrupt"
+"""The exception with which LangGraph ends what waits. Compared by name because langgraph is no
+dependency of this package."""
+
+THREAD_KEY: Final = "thread_id"
+"""Metadata key of a graph that keeps its state, and so may go on with it later."""
+
+
+def _waits(root: Run) -> list[Run]:
+    """The nodes that wait for a person, and the root where its output says so; none if it went on.
+
+    A root that resumes its graph itself goes on after they have ended.
+    """
+    runs = root.tree.runs
+    # The output lacks the key where only the node that waits fails.
+    waiting = [run for run in runs if run.error and run.error.__name__ == INTERRUPT_NAME]
+    if is_mapping(root.outputs) and INTERRUPT_KEY in root.outputs:
+        return [*waiting, root]
+    last = max((run.end or 0 for run in waiting), default=0)
+    return waiting if all(run.start <= last for run in runs) else []
+
+
+def _has_answered(root: Run, completions: Sequence[str], waits: Sequence[Run]) -> bool:
+    """Whether the conversation ends with what a model has said now, and no person is to check."""
+    messages = root.outputs.get(MESSAGES_KEY) if is_mapping(root.outputs) else None
+    if not is_list(messages) or not messages or role_of(messages[-1]) not in SPELLINGS["ai"]:
+        return False
+    said = text_of(messages[-1])
+    reviewed = any(is_review(run.name) for run in waits if run is not root)
+    return bool(said.strip()) and said in completions and not reviewed and not _calls_tools(root)
+
+
+def _has_stopped(root: Run) -> bool:
+    """Whether a graph with a memory has ended before a model answered: by ``interrupt_before``."""
+    if root.error is not None or not is_mapping(root.outputs) or THREAD_KEY not in root.metadata:
+        return False
+    retrieves = bool(root.tree.of_kind(RunKind.RETRIEVER))
+    return _calls_tools(root) or (retrieves and not root.tree.of_kind(RunKind.GENERATOR))
+
+
+def _calls_tools(root: Run) -> bool:
+    """Whether the last model has called a tool that was not run."""
+    models = root.tree.of_kind(RunKind.GENERATOR)
+    if not models or models[-1].has_ancestor(RunKind.RETRIEVER):
+        return False
+    last = models[-1]
+    ended = last.end or last.start
+    is_last = all(run.start <= ended or run.error is not None for run in root.tree.runs)
+    first = first_generation(last.outputs)
+    message = first.message if isinstance(first, ChatGeneration) else None
+    return is_last and isinstance(message, AIMessage) and bool(message.tool_calls)

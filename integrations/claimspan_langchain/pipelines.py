@@ -10,8 +10,7 @@ from langchain_core.messages import HumanMessage
 from langchain_core.runnables import Runnable, RunnableConfig
 
 from claimspan.errors import ConfigError
-from claimspan_langchain._handler import ClaimspanCallbackHandler
-from claimspan_langchain._instrument import instrument
+from claimspan_langchain._handler import ClaimspanCallbackHandler, instrument
 from claimspan_tracing.adapters import AttachedPipeline, Inputs, Monitor, filled, is_mapping
 
 __all__ = ["adapt", "attach"]
@@ -34,7 +33,7 @@ def adapt(target: object, monitor: Monitor, inputs: Inputs) -> AttachedPipeline 
         None where the object is no Runnable.
 
     Raises:
-        ConfigError: Its first step wants a mapping of which nobody knows where the question goes.
+        ConfigError: Its first step wants a mapping, and none of its keys is known as the question.
     """
     if not isinstance(target, Runnable):
         return None

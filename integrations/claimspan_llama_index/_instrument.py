@@ -6,12 +6,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Final, Unpack
 
 from llama_index_instrumentation import root_dispatcher
 
-from claimspan_llama_index._handlers import EndOfStreams, SpanHandler
+from claimspan_llama_index._spans import SpanHandler
 from claimspan_tracing.adapters import Monitor, MonitorOptions, default_monitor, warn_of_several
 
 __all__ = ["instrument"]
@@ -33,7 +33,7 @@ def instrument(
     Args:
         monitor: Evaluates the records and writes the scores; None uses the monitor that the
             process shares.
-        options: Options of ``Monitor``; whoever gives equal ones shares a monitor.
+        options: Options of ``Monitor``; equal ones share a monitor.
 
     Returns:
         A callable that detaches the monitor. Calling it twice is safe, and so is calling it while
@@ -44,26 +44,15 @@ def instrument(
     """
     monitor = default_monitor(monitor, options)
     with _lock:
-        handler = _attached(monitor)
-        if handler is None:
-            handler = SpanHandler(monitor)
+        handlers = [e for e in root_dispatcher.span_handlers if isinstance(e, SpanHandler)]
+        capturing = [each for each in handlers if each.capturing]
+        attached = next((each for each in capturing if each.monitor is monitor), None)
+        handler = attached or SpanHandler(monitor)
+        if attached is None:
             root_dispatcher.add_span_handler(handler)
             root_dispatcher.add_event_handler(handler.streams)
-            warn_of_several(sum(1 for _ in _capturing()))
-    return _undo(handler, handler.streams)
+            warn_of_several(1 + len(capturing))
 
-
-def _attached(monitor: Monitor) -> SpanHandler | None:
-    return next((each for each in _capturing() if each.monitor is monitor), None)
-
-
-def _capturing() -> Iterator[SpanHandler]:
-    for each in root_dispatcher.span_handlers:
-        if isinstance(each, SpanHandler) and each.capturing:
-            yield each
-
-
-def _undo(handler: SpanHandler, streams: EndOfStreams) -> Callable[[], None]:
     def detach() -> None:
         # The dispatcher has no method that removes a handler. The lists are replaced and not
         # changed, as another thread may be iterating over them.
@@ -72,7 +61,7 @@ def _undo(handler: SpanHandler, streams: EndOfStreams) -> Callable[[], None]:
                 each for each in root_dispatcher.span_handlers if each is not handler
             ]
             root_dispatcher.event_handlers = [
-                each for each in root_dispatcher.event_handlers if each is not streams
+                each for each in root_dispatcher.event_handlers if each is not handler.streams
             ]
 
     return lambda: handler.leave(detach)

@@ -1,48 +1,43 @@
 """Reads what the hooks have taken: finds query, response, chunks and model in a run tree.
 
-Every method runs on the worker except ``parts``.
+Every method of the reader runs on the worker except ``parts``.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import is_dataclass
 from typing import Final
 
 from llama_index.core.base.base_query_engine import BaseQueryEngine
 from llama_index.core.chat_engine.types import BaseChatEngine
 from llama_index.core.llms.llm import LLM
 from llama_index.core.response_synthesizers import BaseSynthesizer
+from llama_index.core.response_synthesizers import Generation as WithoutNodes
+from llama_index.core.tools import BaseTool
 
-from claimspan_llama_index._context import call_of, is_counted, nodes_read, runs_below
-from claimspan_llama_index._evidence import evidence_in, has_found, unfound
-from claimspan_llama_index._origins import ASKED_BESIDE
+from claimspan_llama_index._roles import ASKED_BESIDE
 from claimspan_llama_index._snapshots import Answer, Call, Fields, Said, ToolResult, documents_of
 from claimspan_llama_index._streams import StreamedAnswer
-from claimspan_llama_index._texts import (
-    STRUCTURE,
-    answer_in,
-    fields_of,
-    given_to,
-    is_answer,
-    items,
-    messages_in,
-    question_in,
-    question_of,
-)
 from claimspan_tracing.adapters import (
     Document,
     Generation,
     Retrieval,
     Run,
     RunKind,
+    RunTree,
     acknowledges,
+    is_echo,
     is_grade,
+    is_list,
+    is_mapping,
     join_bounded,
     structured_text,
 )
+from claimspan_tracing.adapters import fields_of as plain_fields_of
 
-__all__ = ["LlamaIndexReader"]
+__all__ = ["LlamaIndexReader", "has_found"]
 
 ROLES: Final = {
     "system": "system",
@@ -73,7 +68,10 @@ class LlamaIndexReader:
         if root.kind is RunKind.RETRIEVER or call.is_beside:
             return False
         # Where something was looked up, a number may be the answer: {"score": 3}.
-        if is_grade(_result(root), fields_of) and not root.tree.of_kind(RunKind.RETRIEVER):
+        said = root.outputs.said if isinstance(root.outputs, Answer) else root.outputs
+        said = said.get("result", said) if isinstance(said, Fields) else said
+        said = said.text if isinstance(said, Said) else said
+        if is_grade(said, fields_of) and not root.tree.of_kind(RunKind.RETRIEVER):
             return False
         runs = runs_below(root)
         models = (run for run in runs if run.kind is RunKind.GENERATOR)
@@ -139,8 +137,33 @@ class LlamaIndexReader:
         return documents_of({**call.arguments})
 
     def passages(self, run: Run) -> Sequence[str]:
-        """Return what a tool or a step of a workflow has returned as plain text."""
-        return evidence_in(run)
+        """Return the texts that a tool, a step of a workflow or a function has brought.
+
+        Not what a model has written below it, such as the answer of another engine: that rests on
+        documents of its own.
+        """
+        call, tree, returned = call_of(run), run.tree, run.outputs
+        if run.parent is None or run.kind is not RunKind.CHAIN or call.is_beside:
+            return ()
+        if isinstance(call.instance, BaseTool) and isinstance(returned, ToolResult):
+            is_found = has_found(returned.text) and not _echoed(run) and not documents_of(returned)
+            texts = [returned.text] if is_found else []
+            models = runs_below(run)
+        elif isinstance(returned, Fields) and not isinstance(call.instance, BaseTool):
+            held = [each for v in returned.values() for each in (items(v) or [v])]
+            texts = [each for each in held if isinstance(each, str) and len(each) >= MIN_FOUND]
+            models = tree.runs  # all before a step hands it on
+        else:
+            return ()
+        asked = question_of(call_of(tree.root)).strip()
+        written = [_said(each) for each in models if texts and each.kind is RunKind.GENERATOR]
+        # Neither the question, nor a prompt with it, nor what a model has written.
+        return [
+            text
+            for text in texts
+            if not (asked and asked in text)
+            and not any(said and (text.strip() in said or said in text) for said in written)
+        ]
 
     def context(self, root: Run) -> Sequence[Document] | None:
         """Return the nodes that the answering synthesizer was given, or the sources of the answer.
@@ -160,7 +183,8 @@ class LlamaIndexReader:
         model = call.instance.metadata.model_name if isinstance(call.instance, LLM) else None
         tokens = said.tokens if isinstance(said, Said) else (None, None)
         messages = messages_in(given_to(call))
-        results = [each.text for each in messages if _is_result(each.role) and has_found(each.text)]
+        results = [each.text for each in messages if ROLES.get(each.role) == "tool"]
+        results = [text for text in results if has_found(text)]
         nothing = unfound(run.tree) if results else set[str]()
         return Generation(
             prompt=_prompt(call),
@@ -204,18 +228,6 @@ class LlamaIndexReader:
         return root.failed_with(asyncio.CancelledError)
 
 
-def _result(root: Run) -> object:
-    """What the root has returned, without what LlamaIndex puts around it."""
-    said = root.outputs.said if isinstance(root.outputs, Answer) else root.outputs
-    if isinstance(said, Said):
-        return said.text
-    return said.get("result", said) if isinstance(said, Fields) else said
-
-
-def _is_result(role: str) -> bool:
-    return ROLES.get(role) == "tool"
-
-
 def _last_completion(root: Run) -> str:
     """Return what the last model answered, for a result of unknown shape.
 
@@ -256,3 +268,283 @@ def _prompt(call: Call) -> str:
 
 def _number(value: object) -> int | None:
     return value if isinstance(value, int) else None
+
+
+QUERY_KEYS: Final = (
+    "str_or_query_bundle",
+    "query_bundle",
+    "query",
+    "query_str",
+    "message",
+    "user_msg",
+    "question",
+    "input",
+    "start_event",
+    "chat_history",
+)
+"""Argument names of LlamaIndex's own methods first, then what users call theirs."""
+
+STRUCTURE: Final = "structured_response"
+"""Where an agent has its structured answer."""
+
+RESPONSE_KEYS: Final = (
+    STRUCTURE,
+    "response",
+    "answer",
+    "result",
+    "output",
+    "text",
+    "message",
+    "summary",
+    "content",
+)
+"""Where results have the answer. An agent has a structured one beside its message."""
+
+
+# --- questions ------------------------------------------------------------------------------------
+
+
+def question_of(call: Call) -> str:
+    """Return the question among the arguments of a call."""
+    return _question_among(call.flat())
+
+
+def question_in(value: object) -> str:
+    """Return the text of a question: a text, a message, the last one of a person, or an event."""
+    match value:
+        case str():
+            return value
+        case Said():
+            return value.text
+        case Fields():
+            return _question_among(value)
+        case _:
+            asked = [each for each in messages_in(value) if each.role == "user"]
+            return asked[-1].text if asked else ""
+
+
+def _question_among(named: Mapping[str, object]) -> str:
+    texts = (question_in(named.get(key)) for key in QUERY_KEYS)
+    # An unknown name counts only where there is no choice: a wrong text is worse than none.
+    others = [value for value in named.values() if isinstance(value, str) and value]
+    return next(filter(None, texts), others[0] if len(others) == 1 else "")
+
+
+# --- answers --------------------------------------------------------------------------------------
+
+
+def is_answer(value: object) -> bool:
+    """Whether a result says by its type what was answered, also where that is nothing."""
+    if isinstance(value, Fields):
+        return any(isinstance(value.get(key), str | Said | Answer) for key in RESPONSE_KEYS)
+    return value is None or isinstance(value, str | Said | Answer | StreamedAnswer | ToolResult)
+
+
+def answer_in(value: object, *, is_structured: bool = False) -> str:
+    """Return the text in the result of a query engine, chat engine, agent, model or workflow.
+
+    Args:
+        value: The result.
+        is_structured: Whether all of it is the answer, as in a user's own model.
+    """
+    match value:
+        case str():
+            return value
+        case StreamedAnswer():
+            return join_bounded(value.parts)
+        case Said() | ToolResult():
+            return value.text
+        case Answer():
+            return answer_in(value.said, is_structured=True)
+        case _ if not is_structured:
+            named: Mapping[str, object] = {} if is_list(value) else _fields(value)
+            found = (named[key] for key in RESPONSE_KEYS if named.get(key) is not None)
+            texts = (answer_in(each, is_structured=True) for each in found)
+            return next(filter(None, texts), _blocks(named.get("blocks")))
+        case _:
+            # A conversation has questions as well.
+            return "" if messages_in(value) else structured_text(value, fields_of)
+
+
+def fields_of(value: object) -> Mapping[str, object]:
+    """Return the fields of an object that was taken: of what says an answer, that alone."""
+    if isinstance(value, _SAID):
+        return {"answer": answer_in(value)}
+    named = _fields(value)
+    if said := named.get(STRUCTURE) or _blocks(named.get("blocks")):
+        return {"answer": said}
+    said = next((named[key] for key in RESPONSE_KEYS if isinstance(named.get(key), _SAID)), None)
+    return named if said is None else {"answer": said}
+
+
+_SAID: Final = (Said, Answer, StreamedAnswer, ToolResult)
+
+
+def _fields(value: object) -> Mapping[str, object]:
+    """The fields of a mapping or of the user's own object; none of what is LlamaIndex's or ours."""
+    if is_mapping(value) or (
+        is_dataclass(value) and not type(value).__module__.startswith(_OTHERS)
+    ):
+        return plain_fields_of(value)
+    inner: object = getattr(value, "response", None)
+    return {"response": inner} if isinstance(inner, str) else {}
+
+
+_OTHERS: Final = ("llama_index.", "workflows.", "claimspan_")
+"""Beginnings of the modules whose dataclasses are documents, events and the like."""
+
+
+def _blocks(blocks: object) -> str:
+    """Return the text of a message that a workflow has turned into a dict."""
+    texts = [block.get("text") for block in items(blocks) if is_mapping(block)]
+    return join_bounded((text for text in texts if isinstance(text, str)), "\n")
+
+
+# --- prompts --------------------------------------------------------------------------------------
+
+
+def given_to(call: Call) -> object:
+    """Return what a model was given: a text or messages."""
+    named = call.flat()
+    # The LLM callbacks of LlamaIndex wrap a method as ``(self, *args, **kwargs)``.
+    positional = [*items(named.get("args")), ""]
+    return named.get("messages") or named.get("prompt") or positional[0]
+
+
+def messages_in(value: object) -> list[Said]:
+    """Return the messages of a list."""
+    return [each for each in items(value) if isinstance(each, Said)]
+
+
+def items(value: object) -> Sequence[object]:
+    """Return the items of a list; nothing of any other value."""
+    return value if is_list(value) else ()
+
+
+# --- runs -----------------------------------------------------------------------------------------
+
+SYNTHESIZING: Final = (".synthesize", ".asynthesize")
+
+
+def call_of(run: Run) -> Call:
+    """Return what a run was called with."""
+    return run.inputs if isinstance(run.inputs, Call) else Call(None, {})
+
+
+def runs_below(root: Run) -> list[Run]:
+    """Return a run and all that ran below it."""
+    # In the order of their start, so that a run comes after its parent.
+    below = {id(root)}
+    for run in root.tree.runs:
+        if run.parent is not None and id(run.parent) in below:
+            below.add(id(run))
+    return [run for run in root.tree.runs if id(run) in below]
+
+
+def is_counted(run: Run, root: Run) -> bool:
+    """Whether a run may have to do with the answer: no attempt that failed, and no work beside."""
+    if call_of(run).is_beside:
+        return False
+    each: Run | None = run
+    while each is not None and each is not root:
+        if each.error is not None:
+            return False
+        each = each.parent
+    return True
+
+
+def nodes_read(root: Run, answer: str) -> list[Document] | None:
+    """Return the nodes that the answer was made of; None where no synthesizer gave it.
+
+    An engine may ask another one and answer from its answers, as with sub-questions. It may also
+    have thrown answers away.
+
+    Args:
+        root: The run that answered.
+        answer: What it answered.
+    """
+    syntheses = [
+        run
+        for run in runs_below(root)
+        if isinstance(call_of(run).instance, BaseSynthesizer)
+        and str(run.name).endswith(SYNTHESIZING)
+        and is_counted(run, root)
+    ]
+    last = next((run for run in reversed(syntheses) if _said(run) == answer.strip()), None)
+    if last is None or _is_repeated(last, root):
+        return None
+    nodes = _nodes(last)
+    if not call_of(last).arguments.get("additional_source_nodes"):
+        return _each_once(nodes)
+    # Its nodes are answers to other questions; those who gave them have read the real sources.
+    texts = [str(node.text) for node in nodes]
+    said = [(run, _said(run)) for run in syntheses if run is not last]
+    gave = [run for run, answer in said if answer and any(answer in text for text in texts)]
+    return _each_once([node for run in gave for node in _nodes(run)])
+
+
+def _is_repeated(synthesis: Run, root: Run) -> bool:
+    """Whether a model has given the same answer later: an agent that repeats what a tool said."""
+    place = {id(run): i for i, run in enumerate(root.tree.runs)}
+    inner = {id(run) for run in runs_below(synthesis)}
+    return any(
+        run.kind is RunKind.GENERATOR
+        and id(run) not in inner
+        and place[id(run)] > place[id(synthesis)]
+        and is_counted(run, root)
+        and _said(run) == _said(synthesis)
+        for run in runs_below(root)
+    )
+
+
+def _said(run: Run) -> str:
+    return answer_in(run.outputs).strip()
+
+
+def _nodes(run: Run) -> list[Document]:
+    """The nodes that a synthesizer was given; ``Generation`` ignores its nodes."""
+    call = call_of(run)
+    if isinstance(call.instance, WithoutNodes):
+        return []
+    return documents_of(call.arguments.get("nodes"))
+
+
+def _each_once(documents: Sequence[Document]) -> list[Document]:
+    first: dict[object, Document] = {}
+    for document in documents:
+        first.setdefault(document.id, document)
+    return [*first.values()]
+
+
+# --- texts that are evidence ----------------------------------------------------------------------
+
+MIN_FOUND: Final = 40
+"""Characters from which on a text that a step hands on is taken for something that was found.
+Names, languages and decisions are shorter."""
+
+HANDED_OVER: Final = " is now handling the request due to the following reason: "
+"""What the tool says by which agents of an ``AgentWorkflow`` hand a conversation over."""
+
+LOADED: Final = "Content loaded! You can now search the information using "
+"""What the first tool of a ``LoadAndSearchToolSpec`` says; the second one finds something."""
+
+
+def has_found(text: str) -> bool:
+    """Whether the result of a tool is more than a note of LlamaIndex's own."""
+    return HANDED_OVER not in text and not text.startswith(LOADED)
+
+
+def unfound(tree: RunTree) -> set[str]:
+    """Return what tools have said that found nothing: their errors, and what models told them."""
+    # An agent catches what a tool raises, and hands on a result of its own.
+    outputs = [run.outputs for run in tree.runs]
+    held = (o for each in outputs for o in (each.values() if isinstance(each, Fields) else [each]))
+    errors = {each.text.strip() for each in held if isinstance(each, ToolResult) and each.is_error}
+    tools = (run for run in tree.runs if isinstance(call_of(run).instance, BaseTool))
+    return errors | {*map(_echoed, tools)}
+
+
+def _echoed(run: Run) -> str:
+    """What a tool repeated of its arguments; empty where it found something."""
+    text = run.outputs.text if isinstance(run.outputs, ToolResult) else ""
+    return text.strip() if is_echo(text, call_of(run).flat().values()) else ""

@@ -107,7 +107,7 @@ class Fields(dict[str, object]):
 
 
 def taken(value: object, known: Known, depth: int = 0) -> object:
-    """Return a value that nobody else changes.
+    """Return a value that nothing changes later.
 
     Args:
         value: Argument or result of a run.
@@ -125,29 +125,26 @@ def taken(value: object, known: Known, depth: int = 0) -> object:
 
 def documents_of(value: object, depth: int = 0) -> list[Document]:
     """Return the documents in a value that was taken; the sources of an answer are none of them."""
-    match value:
-        case Document():
-            return [value]
-        case ToolResult():
-            return documents_of(value.raw, depth + 1)
-        case _ if depth > MAX_DEPTH:
-            return []
-        case _ if is_mapping(value):
-            inner = [*value.values()]
-        case _:
-            # Embeddings are lists of many numbers.
-            inner = [*value] if is_list(value) and not _is_plain(value) else []
-    if all(type(each) is Document for each in inner):
-        return [each for each in inner if type(each) is Document]
-    return [document for each in inner for document in documents_of(each, depth + 1)]
+    if isinstance(value, Document):
+        return [value]
+    if isinstance(value, ToolResult):
+        return documents_of(value.raw, depth + 1)
+    inner: Sequence[object] = ()
+    if depth <= MAX_DEPTH and is_mapping(value):
+        inner = [*value.values()]
+    elif depth <= MAX_DEPTH and is_list(value) and not _is_plain(value):
+        inner = value  # embeddings are lists of many numbers
+    found: list[Document] = []
+    for each in inner:
+        if type(each) is Document:
+            found.append(each)
+        elif type(each) not in _PLAIN:
+            found += documents_of(each, depth + 1)
+    return found
 
 
 def _is_plain(values: Sequence[object]) -> bool:
     return not values or type(values[0]) in _PLAIN
-
-
-def _document(found: NodeWithScore, known: Known, depth: int) -> Document:
-    return _of_node(found.node, known, found.score)
 
 
 def _of_node(node: BaseNode, known: Known, score: object = None) -> Document:
@@ -165,27 +162,11 @@ def _of_node(node: BaseNode, known: Known, score: object = None) -> Document:
     return document
 
 
-def _node_alone(node: BaseNode, known: Known, depth: int) -> Document:
-    return _of_node(node, known)
-
-
-def _message(message: ChatMessage, known: Known, depth: int) -> Said:
-    return Said(message.role.value, _text(message))
-
-
 def _text(message: ChatMessage) -> str:
     blocks = message.blocks
     if len(blocks) == 1 and type(blocks[0]) is TextBlock:
         return blocks[0].text
     return message.content or ""
-
-
-def _chat(response: ChatResponse, known: Known, depth: int) -> Said:
-    return Said(response.message.role.value, _text(response.message), _tokens(response))
-
-
-def _completion(response: CompletionResponse, known: Known, depth: int) -> Said:
-    return Said("", response.text, _tokens(response))
 
 
 def _tokens(response: ChatResponse | CompletionResponse) -> tuple[object, object]:
@@ -201,20 +182,6 @@ def _answer(response: Any, known: Known, depth: int) -> Answer:
     if isinstance(said, BaseModel):
         said = _fields_of_model(said, known, depth)
     return Answer(said, documents_of(taken(response.source_nodes, known, depth)))
-
-
-def _tool_result(result: ToolOutput, known: Known, depth: int) -> ToolResult:
-    return ToolResult(result.content, taken(result.raw_output, known, depth), result.is_error)
-
-
-def _query(query: QueryBundle, known: Known, depth: int) -> str:
-    return query.query_str
-
-
-def _fields_of_event(event: Event, known: Known, depth: int) -> Fields:
-    # Those of its class, and those given to it beyond the class.
-    named: dict[str, object] = {**event.__dict__, **dict(event.items())}
-    return Fields({name: taken(value, known, depth) for name, value in named.items()})
 
 
 def _fields_of_model(model: BaseModel, known: Known, depth: int) -> Fields:
@@ -237,15 +204,29 @@ def _list(values: Sequence[object], known: Known, depth: int) -> object:
     ]
 
 
+def _fields_of_event(event: Event, known: Known, depth: int) -> Fields:
+    # Those of its class, and those given to it beyond the class.
+    named: dict[str, object] = {**event.__dict__, **dict(event.items())}
+    return Fields({name: taken(value, known, depth) for name, value in named.items()})
+
+
 _TAKERS: Final[Sequence[tuple[type[Any] | tuple[type[Any], ...], _Taker | None]]] = (
-    (NodeWithScore, _document),
-    (BaseNode, _node_alone),
-    (ChatMessage, _message),
-    (ChatResponse, _chat),
-    (CompletionResponse, _completion),
+    (NodeWithScore, lambda found, known, depth: _of_node(found.node, known, found.score)),
+    (BaseNode, lambda node, known, depth: _of_node(node, known)),
+    (ChatMessage, lambda message, known, depth: Said(message.role.value, _text(message))),
+    (
+        ChatResponse,
+        lambda r, known, depth: Said(r.message.role.value, _text(r.message), _tokens(r)),
+    ),
+    (CompletionResponse, lambda response, known, depth: Said("", response.text, _tokens(response))),
     ((Response, PydanticResponse, AgentChatResponse), _answer),
-    (QueryBundle, _query),
-    (ToolOutput, _tool_result),
+    (QueryBundle, lambda query, known, depth: query.query_str),
+    (
+        ToolOutput,
+        lambda result, known, depth: ToolResult(
+            result.content, taken(result.raw_output, known, depth), result.is_error
+        ),
+    ),
     (Event, _fields_of_event),
     # Models, prompts, embeddings: LlamaIndex's own parts hold no text of a record.
     ((BaseComponent, BasePromptTemplate), None),

@@ -9,36 +9,41 @@ from __future__ import annotations
 import weakref
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator, Mapping
 from functools import lru_cache
-from typing import Any, Final
+from inspect import BoundArguments
+from typing import Annotated, Any, Final, TypeVar
 
 from llama_index.core.base.response.schema import AsyncStreamingResponse, StreamingResponse
 from llama_index.core.chat_engine.types import StreamingAgentChatResponse
+from llama_index.core.instrumentation.events.exception import ExceptionEvent
+from llama_index.core.instrumentation.events.llm import LLMChatEndEvent, LLMCompletionEndEvent
 from llama_index.core.llms.llm import LLM
 from llama_index.core.workflow import Context, StopEvent, Workflow
+from llama_index_instrumentation.base import BaseEvent
+from llama_index_instrumentation.event_handlers.base import BaseEventHandler
+from llama_index_instrumentation.span.base import BaseSpan
+from llama_index_instrumentation.span_handlers.base import BaseSpanHandler
+from pydantic import Field, SkipValidation
 
-from claimspan_llama_index._awaited import AwaitedModels
-from claimspan_llama_index._chats import (
+from claimspan_llama_index._reader import LlamaIndexReader
+from claimspan_llama_index._roles import RETRYING, Role, is_called_beside, reject_attempts, role_of
+from claimspan_llama_index._snapshots import Call, Known, documents_of, taken
+from claimspan_llama_index._streams import (
+    AwaitedModels,
+    StreamedAnswer,
     WrittenAnswer,
+    afollow,
+    answer_of,
     answer_of_chat,
     break_chat,
     end_of_writing,
-    watch,
-)
-from claimspan_llama_index._origins import is_called_beside
-from claimspan_llama_index._retries import RETRYING, reject_attempts
-from claimspan_llama_index._roles import Role, role_of
-from claimspan_llama_index._snapshots import Call, Known, documents_of, taken
-from claimspan_llama_index._streams import (
-    StreamedAnswer,
-    afollow,
-    answer_of,
     follow,
     hold_open,
     parent_of,
+    watch,
 )
-from claimspan_tracing.adapters import Capture, Document, Run, RunKind
+from claimspan_tracing.adapters import Capture, Document, Monitor, Run, RunKind, open_capture
 
-__all__ = ["OpenSpans"]
+__all__ = ["SpanHandler"]
 
 DONE: Final = "WorkflowDone"
 """Name of the exception with which the workflows of llama-index-core 0.12 end a good run. Compared
@@ -57,44 +62,113 @@ _STREAMS: Final = (
 """Classes of results whose answer may still have to come."""
 
 
-class OpenSpans:
+_T = TypeVar("_T")
+
+Own = Annotated[_T, SkipValidation]
+"""A field that pydantic keeps as it is given."""
+
+
+def _none_yet() -> Any:
+    return None
+
+
+class EndOfStreams(BaseEventHandler):
+    """Reports what a model has streamed. The span of the model ends when the stream is returned."""
+
+    # Fields, as those of ``SpanHandler``, and set in the same way.
+    capture: Own[Capture] = Field(default_factory=_none_yet, exclude=True, repr=False)
+    awaited: Own[AwaitedModels] = Field(default_factory=_none_yet, exclude=True, repr=False)
+    """The roots that wait for a model."""
+
+    def __init__(self, capture: Capture, awaited: AwaitedModels) -> None:
+        """Create a handler that reports to a capture, and to the roots that wait for a model."""
+        super().__init__()
+        self.capture = capture
+        self.awaited = awaited
+
+    def handle(self, event: BaseEvent, **kwargs: Any) -> None:
+        """Report the answer of a model, or the exception that ended its stream."""
+        # Most events are of no concern here, and a pipeline has many of them.
+        if not _is_heard(type(event)):
+            return
+        capture = self.capture
+        with capture.guard:
+            match event:
+                # The response is None where the stream brought nothing at all.
+                case LLMChatEndEvent() | LLMCompletionEndEvent() if event.response is not None:
+                    said = taken(event.response, {})
+                    capture.end(event.span_id, said)
+                    self.awaited.end(event.span_id, said)
+                case ExceptionEvent():
+                    capture.fail(event.span_id, event.exception)
+                    self.awaited.fail(event.span_id, event.exception)
+                case _:
+                    pass
+
+
+class SpanHandler(BaseSpanHandler[BaseSpan]):
     """Reports the start and the end of every span of LlamaIndex.
 
     The dispatcher swallows whatever a handler raises, without a word. Every method therefore counts
-    and logs what it raises itself. Not a part of the span handler, which has to be a model of
-    pydantic: to read a private attribute of one takes as long as a tenth of a hook.
+    and logs what it raises itself.
     """
 
-    __slots__ = ("_beside", "_capture", "_detach", "_open", "_passed_over", "awaited")
+    # Fields and not private attributes, which pydantic looks up by code in Python: to read one
+    # takes as long as a tenth of a hook. Set after the constructor of LlamaIndex's class.
+    monitor: Own[Monitor] = Field(default_factory=_none_yet, exclude=True, repr=False)
+    """The monitor that the handler reports to."""
 
-    def __init__(self, capture: Capture) -> None:
-        """Report to a capture."""
-        self._capture = capture
-        self.awaited: Final = AwaitedModels(capture)
-        self._open: set[str] = set()
-        self._beside: set[str] = set()
-        # Spans that are no runs, each with the run that what it calls is a part of.
-        self._passed_over: dict[str | None, str | None] = {}
-        self._detach: Callable[[], None] | None = None
+    capture: Own[Capture] = Field(default_factory=_none_yet, exclude=True, repr=False)
+
+    streams: Own[EndOfStreams] = Field(default_factory=_none_yet, exclude=True, repr=False)
+    """The event handler that belongs to this span handler."""
+
+    awaited: Own[AwaitedModels] = Field(default_factory=_none_yet, exclude=True, repr=False)
+
+    running: Own[set[str]] = Field(default_factory=set, exclude=True, repr=False)
+    """Ids of the spans that have not ended."""
+
+    beside: Own[set[str]] = Field(default_factory=set, exclude=True, repr=False)
+    """Ids of those that answer nothing."""
+
+    passed_over: Own[dict[str | None, str | None]] = Field(
+        default_factory=dict, exclude=True, repr=False
+    )
+    """Spans that are no runs, each with the run that what it calls is a part of."""
+
+    detaching: Own[Callable[[], None] | None] = Field(default=None, exclude=True, repr=False)
+
+    def __init__(self, monitor: Monitor) -> None:
+        """Create a handler that reports to a monitor."""
+        super().__init__()
+        self.monitor = monitor
+        self.capture = open_capture(monitor, LlamaIndexReader())
+        self.awaited = AwaitedModels(self.capture)
+        self.streams = EndOfStreams(self.capture, self.awaited)
 
     @property
     def capturing(self) -> bool:
         """False once ``leave`` was called: no query that starts now is captured."""
-        return self._detach is None
+        return self.detaching is None
 
     def leave(self, detach: Callable[[], None]) -> None:
-        """Capture what has started to its end, and then call ``detach``."""
-        self._detach = detach
-        if not self._open:
+        """Capture what has started to its end, and then call ``detach``.
+
+        A handler that is taken away at once does not hear of the ends, and the queries under way
+        would stay open for an hour. ``detach`` may be called more than once.
+        """
+        self.detaching = detach
+        if not self.running:
             detach()
 
-    def enter(
+    def span_enter(
         self,
         id_: str,
-        arguments: Mapping[str, object],
-        instance: object,
-        parent_id: str | None,
-        tags: dict[str, Any] | None,
+        bound_args: BoundArguments,
+        instance: object = None,
+        parent_id: str | None = None,
+        tags: dict[str, Any] | None = None,
+        **kwargs: Any,
     ) -> None:
         """Report the start of a run, with the texts of its arguments."""
         # Not ``with guard``: entering a block of ``try`` costs nothing, and this is the caller's
@@ -105,23 +179,31 @@ class OpenSpans:
             role = role_of(type(instance), name)  # type: ignore[arg-type]  # hashable
             # Noted before the look at the switch: whoever turns it off looks at the open spans
             # afterwards, so one of the two sees the other.
-            self._open.add(id_)
+            self.running.add(id_)
             around = parent_of(parent_id) or self.awaited.speaking(instance, name)
-            run_id = self._passed_over.get(around, around)
-            parent = self._capture.run(run_id)
+            run_id = self.passed_over.get(around, around)
+            parent = self.capture.run(run_id)
             is_beside = self._is_beside(role, around, parent)
             if is_beside:
-                self._beside.add(id_)
+                self.beside.add(id_)
             if _is_passed_over(instance, role, parent, is_beside=is_beside):
-                self._passed_over[id_] = run_id
+                self.passed_over[id_] = run_id
                 return
-            call = _call_of(instance, arguments, role, parent, is_beside=is_beside)
-            may_be_root = role.may_be_root and self._detach is None
-            self._capture.start(id_, run_id, role.kind, name, call, tags, may_be_root=may_be_root)
+            given = bound_args.arguments
+            call = _call_of(instance, given, role, parent, is_beside=is_beside)
+            may_be_root = role.may_be_root and self.detaching is None
+            self.capture.start(id_, run_id, role.kind, name, call, tags, may_be_root=may_be_root)
         except Exception as error:  # noqa: BLE001 - nothing of ours may reach the pipeline
-            self._capture.guard.swallow(error)
+            self.capture.guard.swallow(error)
 
-    def exit(self, id_: str, instance: object, result: object) -> None:
+    def span_exit(
+        self,
+        id_: str,
+        bound_args: BoundArguments,
+        instance: object = None,
+        result: object = None,
+        **kwargs: Any,
+    ) -> None:
         """Report the end of a run, or that its answer is still being streamed."""
         try:
             if self._ended(id_):
@@ -134,37 +216,52 @@ class OpenSpans:
             # A workflow that its user cancels exits with None. In llama-index-core 0.12 one
             # that fails does too: the dispatcher reports a failed future that way.
             elif result is None and isinstance(instance, Workflow) and RUN_OF_WORKFLOW in id_:
-                self._capture.fail_with_part(id_)
+                self.capture.fail_with_part(id_)
             else:
                 self._end(id_, instance, result)
         except Exception as error:  # noqa: BLE001 - as above
-            self._capture.guard.swallow(error)
+            self.capture.guard.swallow(error)
 
-    def drop(self, id_: str, instance: object, error: BaseException) -> None:
+    def span_drop(
+        self,
+        id_: str,
+        bound_args: BoundArguments,
+        instance: object = None,
+        err: BaseException | None = None,
+        **kwargs: Any,
+    ) -> None:
         """Report the exception that ended a run."""
-        with self._capture.guard:
+        error = err or RuntimeError("LlamaIndex gave no reason")
+        with self.capture.guard:
             if self._ended(id_):
                 return
             if type(error).__name__ == DONE:
-                self._capture.end(id_, "")
+                self.capture.end(id_, "")
             if isinstance(instance, StreamingAgentChatResponse):
-                break_chat(instance, self._capture, error)
-            self._capture.fail(id_, error)
+                break_chat(instance, self.capture, error)
+            self.capture.fail(id_, error)
+
+    # ``BaseSpanHandler`` calls these from the methods that are overridden above.
+
+    def new_span(self, *args: Any, **kwargs: Any) -> None:
+        """Make no span: the worker makes them."""
+
+    prepare_to_exit_span = prepare_to_drop_span = new_span
 
     def _is_beside(self, role: Role, parent_id: str | None, parent: Run | None) -> bool:
-        if role.is_beside or parent_id in self._beside:
+        if role.is_beside or parent_id in self.beside:
             return True
         return role.may_be_called_beside and is_called_beside(is_root=parent is None)
 
     def _ended(self, id_: str) -> bool:
         """Note that a span has ended; True where it is no run."""
-        self._open.discard(id_)
-        self._beside.discard(id_)
-        if self._detach is not None and not self._open:
-            self._detach()
-        if id_ not in self._passed_over:
+        self.running.discard(id_)
+        self.beside.discard(id_)
+        if self.detaching is not None and not self.running:
+            self.detaching()
+        if id_ not in self.passed_over:
             return False
-        del self._passed_over[id_]
+        del self.passed_over[id_]
         return True
 
     def _exit_streaming(self, id_: str, instance: object, result: object) -> None:
@@ -181,27 +278,23 @@ class OpenSpans:
     def _end(self, id_: str, instance: object, result: object) -> None:
         # The exit of ``write_response_to_history``: the writer has read the whole stream.
         if isinstance(instance, StreamingAgentChatResponse):
-            end_of_writing(instance, self._capture)
-        run = self._capture.run(id_)
+            end_of_writing(instance, self.capture)
+        run = self.capture.run(id_)
         outputs: object = ""
         if run is not None:
-            with self._capture.guard:
+            with self.capture.guard:
                 outputs = taken(result, _known(run))
         # None would mean that the answer is still to come.
-        self._capture.end(id_, "" if outputs is None else outputs)
+        self.capture.end(id_, "" if outputs is None else outputs)
 
     def _sources(self, id_: str, response: Any) -> list[Document]:
-        return documents_of(taken(response.source_nodes, _known(self._capture.run(id_))))
+        return documents_of(taken(response.source_nodes, _known(self.capture.run(id_))))
 
     def _follow(self, id_: str, response: StreamingResponse | AsyncStreamingResponse) -> None:
         """Replace the stream in the response that the user gets with one that we follow."""
         stream = response.response_gen
-        answer = answer_of(stream, self._capture)
-        if answer is not None:
-            hold_open(answer, id_)
-            return
-        answer = StreamedAnswer(self._capture, self._sources(id_, response))
-        if not hold_open(answer, id_):
+        answer = self._answer_of(id_, stream, response)
+        if answer is None:
             return
         if isinstance(response, AsyncStreamingResponse) and isinstance(stream, AsyncIterator):
             response.response_gen = afollow(stream, answer)
@@ -212,13 +305,8 @@ class OpenSpans:
 
     def _follow_chat(self, id_: str, response: StreamingAgentChatResponse) -> None:
         """Replace the stream of a chat that no writer reads: the user reads the model's own."""
-        stream = response.chat_stream or response.achat_stream
-        answer = answer_of(stream, self._capture)
-        if answer is not None:
-            hold_open(answer, id_)
-            return
-        answer = StreamedAnswer(self._capture, self._sources(id_, response))
-        if not hold_open(answer, id_):
+        answer = self._answer_of(id_, response.chat_stream or response.achat_stream, response)
+        if answer is None:
             return
         if response.chat_stream is not None:
             response.chat_stream = follow(response.chat_stream, answer)
@@ -227,32 +315,38 @@ class OpenSpans:
         else:
             self._end(id_, None, response.response)
 
+    def _answer_of(self, id_: str, stream: object, response: Any) -> StreamedAnswer | None:
+        """What a run waits for that has returned a stream; None if that is followed already."""
+        known = answer_of(stream, self.capture)
+        answer = known or StreamedAnswer(self.capture, self._sources(id_, response))
+        return answer if hold_open(answer, id_) and known is None else None
+
     def _watch(self, id_: str, response: StreamingAgentChatResponse) -> None:
         """Wait for the thread or task that writes a chat's answer, and for who reads it."""
-        answer = answer_of_chat(response, self._capture)
+        answer = answer_of_chat(response, self.capture)
         if answer is not None:
             hold_open(answer, id_)
             return
-        answer = WrittenAnswer(self._capture, self._sources(id_, response))
+        answer = WrittenAnswer(self.capture, self._sources(id_, response))
         if hold_open(answer, id_):
             watch(response, answer)
 
     def _return_stream(self, id_: str, instance: object, stream: object) -> None:
-        answer = answer_of(stream, self._capture)
+        answer = answer_of(stream, self.capture)
         if answer is not None:
             # The user's own function hands on the stream of an engine.
             hold_open(answer, id_)
         elif isinstance(instance, LLM):
-            if self._capture.defer_end(id_, ""):
-                dropped = weakref.finalize(stream, self._capture.fail, id_, GeneratorExit())
+            if self.capture.defer_end(id_, ""):
+                dropped = weakref.finalize(stream, self.capture.fail, id_, GeneratorExit())
                 dropped.atexit = False
         elif not self.awaited.hold(id_, stream):
             # Not with the stream itself: who dropped it would never be known.
-            self._capture.end(id_, "")
+            self.capture.end(id_, "")
 
 
 def _is_passed_over(instance: object, role: Role, parent: Run | None, *, is_beside: bool) -> bool:
-    """Whether nobody reads what a span takes and returns, so that it is no run.
+    """Whether what a span takes and returns is never read, so that it is no run.
 
     Of work beside an answer only its models count, and of a retriever what it returns in the end:
     ``retrieve`` calls the ``_retrieve`` of its class.
@@ -272,14 +366,14 @@ def _call_of(
     *,
     is_beside: bool,
 ) -> Call:
-    """Return the input of a run, with texts that nobody else changes."""
+    """Return the input of a run, with texts that nothing changes later."""
     around = parent.inputs if parent and isinstance(parent.inputs, Call) else None
     if role.is_retry and parent and around and isinstance(around.instance, RETRYING):
         reject_attempts(parent)
     known: Known = around.known if around else {}
     # A response that the user gets must be seen to be dropped.
     called = None if isinstance(instance, StreamingAgentChatResponse) else instance
-    # The context of a workflow holds its result, so that nobody would see a stream being dropped.
+    # The context of a workflow holds its result, so that a dropped stream would not be seen.
     own = {key: taken(v, known) for key, v in arguments.items() if type(v) is not Context}
     return Call(called, own, known, is_beside)
 
@@ -292,3 +386,13 @@ def _known(run: Run | None) -> Known:
 def _may_stream(kind: type[Any]) -> bool:
     # Cached, as ``role_of``: some of the classes are abstract ones.
     return issubclass(kind, _STREAMS)
+
+
+@lru_cache(maxsize=1024)
+def _is_heard(event: type[BaseEvent]) -> bool:
+    # Cached, as is ``role_of``: LlamaIndex's classes are abstract ones.
+    return issubclass(event, (LLMChatEndEvent, LLMCompletionEndEvent, ExceptionEvent))
+
+
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# The dispatcher's list of span handlers does not say which type of span they make.

@@ -1,4 +1,11 @@
-"""Streamed answers: generators that pass on every part and end their runs with the stream."""
+"""Answers that are still to come: streams that are read, chats that are written, models that speak.
+
+A stream is exchanged for a generator that passes on every part and ends its runs with the stream.
+
+LlamaIndex reads the stream of a chat itself, to put the answer into the chat's memory, whether the
+application looks at it or not: such a record ends when its answer was written and seen. An answer
+that is not taken is abandoned, as any other stream.
+"""
 
 from __future__ import annotations
 
@@ -7,15 +14,32 @@ from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator, 
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from functools import lru_cache
 from types import AsyncGeneratorType, GeneratorType
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from llama_index.core.base.llms.types import ChatResponse
+from llama_index.core.chat_engine.types import StreamingAgentChatResponse
+from llama_index.core.llms.llm import LLM
 from llama_index_instrumentation.span import active_span_id
 
-from claimspan_tracing.adapters import Capture, Document
+from claimspan_llama_index._snapshots import Call, Said
+from claimspan_tracing.adapters import Capture, Document, Run
 
-__all__ = ["StreamedAnswer", "afollow", "answer_of", "follow", "hold_open", "parent_of"]
+__all__ = [
+    "AwaitedModels",
+    "StreamedAnswer",
+    "WrittenAnswer",
+    "afollow",
+    "answer_of",
+    "answer_of_chat",
+    "break_chat",
+    "end_of_writing",
+    "follow",
+    "hold_open",
+    "parent_of",
+    "watch",
+]
 
 Part = TypeVar("Part", str, ChatResponse)
 
@@ -144,7 +168,8 @@ def _follow(stream: Iterator[Part], answer: StreamedAnswer) -> Generator[Part]:
     except BaseException as error:
         # Also a ``GeneratorExit``: the reader left. LlamaIndex's generator is closed as it would
         # have been without us.
-        getattr(stream, "close", _nothing)()
+        if (close := getattr(stream, "close", None)) is not None:
+            close()
         answer.fail(error)
         raise
     answer.end()
@@ -161,7 +186,8 @@ async def _afollow(stream: AsyncIterator[Part], answer: StreamedAnswer) -> Async
             answer.parts.append(_text(part))
             yield part
     except BaseException as error:
-        await getattr(stream, "aclose", _anothing)()
+        if (aclose := getattr(stream, "aclose", None)) is not None:
+            await aclose()
         answer.fail(error)
         raise
     answer.end()
@@ -172,9 +198,241 @@ def _text(part: str | ChatResponse) -> str:
     return part if isinstance(part, str) else getattr(part, "delta", None) or ""
 
 
-def _nothing() -> None:
-    pass
+_KEY: Final = "_claimspan_answers"
+"""Where a response holds the answers that depend on it, one for each monitor."""
 
 
-async def _anothing() -> None:
-    pass
+@dataclass(slots=True, eq=False)
+class WrittenAnswer(StreamedAnswer):
+    """An answer that is written into a chat's memory, and what the user has read of it.
+
+    It does not refer to the response, so that one that is never read is found to be dropped.
+    """
+
+    queues: list[Any] = field(default_factory=list[Any])
+    """Hold what was written and not read yet."""
+
+    whole: str | None = None
+    """The text, once it was written; ``parts`` are what was read."""
+
+    is_seen: bool = False
+
+    def written(self, text: str) -> None:
+        """Note that the answer is whole, and end the runs if the user has seen it."""
+        self.whole = text
+        self._end_if_complete()
+
+    def seen(self, text: str = "") -> None:
+        """Note that the user has it, and end the runs if it is whole."""
+        # llama-index-core 0.12 gives the response its text only when it is read.
+        self.parts = [text] if text else self.parts
+        self.is_seen = True
+        self._end_if_complete()
+
+    def dropped(self) -> None:
+        """End the runs as abandoned, unless the application has emptied the queue itself."""
+        if self.whole is not None and all(queue.empty() for queue in self.queues):
+            self.seen()
+        else:
+            self.fail(GeneratorExit())
+
+    def _end_if_complete(self) -> None:
+        # Reader and writer are two threads: each sets its own mark before it looks at the other's,
+        # and a run ends once.
+        if self.whole is not None and self.is_seen:
+            self.parts = [self.whole] if self.whole else self.parts
+            self.end()
+
+
+def watch(response: StreamingAgentChatResponse, answer: WrittenAnswer) -> None:
+    """Have an answer learn of what the user reads of a response, and of its end.
+
+    Args:
+        response: Goes to the user. Its class becomes a subclass of its own one.
+        answer: Its runs end with the response.
+    """
+    answers: list[WrittenAnswer] = vars(response).setdefault(_KEY, [])
+    answers.append(answer)
+    response.__class__ = _watched(type(response))  # type: ignore[arg-type]  # hashable
+    dropped = weakref.finalize(response, answer.dropped)
+    dropped.atexit = False  # at exit the monitor ends what is open
+    if response.exception is not None:
+        answer.fail(response.exception)
+    elif response.is_done:
+        end_of_writing(response, answer.capture)
+
+
+def answer_of_chat(response: StreamingAgentChatResponse, capture: Capture) -> WrittenAnswer | None:
+    """Return the answer that a capture watches already."""
+    return next((each for each in _answers_on(response) if each.capture is capture), None)
+
+
+def end_of_writing(response: StreamingAgentChatResponse, capture: Capture) -> None:
+    """Note that a response is in the chat's memory."""
+    answer = answer_of_chat(response, capture)
+    if answer is not None and answer.whole is None:
+        queues: list[Any] = [vars(response).get(name) for name in ("queue", "aqueue")]
+        answer.queues = [each for each in queues if each is not None]
+        answer.written(vars(response).get("response") or "")
+
+
+def break_chat(
+    response: StreamingAgentChatResponse, capture: Capture, error: BaseException
+) -> None:
+    """Note what has ended the writing of a response."""
+    answer = answer_of_chat(response, capture)
+    if answer is not None:
+        answer.fail(error)
+
+
+def _answers_on(response: object) -> list[WrittenAnswer]:
+    found: list[WrittenAnswer] = vars(response).get(_KEY, [])
+    return found
+
+
+class _Watched:
+    """Reads of a response as before, and tells the answers of it.
+
+    ``response`` is an attribute of the user's, ``response_gen`` a property, and printing a response
+    goes through one of them.
+    """
+
+    @property
+    def response(self) -> str:
+        text: str = vars(self).get("response", "")
+        if text:
+            for answer in _answers_on(self):
+                answer.seen(text)
+        return text
+
+    @response.setter
+    def response(self, text: str) -> None:
+        vars(self)["response"] = text
+
+    @property
+    def response_gen(self) -> Generator[str]:
+        return _read_through(super().response_gen, _answers_on(self))  # type: ignore[misc]  # of the class beside
+
+    def async_response_gen(self) -> AsyncGenerator[str]:
+        return _aread_through(super().async_response_gen(), _answers_on(self))  # type: ignore[misc]  # as above
+
+
+@lru_cache(maxsize=64)
+def _watched(kind: type[StreamingAgentChatResponse]) -> type[StreamingAgentChatResponse]:
+    if issubclass(kind, _Watched):
+        return kind
+    names = {"__module__": kind.__module__, "__qualname__": kind.__qualname__}
+    return type(kind.__name__, (_Watched, kind), names)
+
+
+def _read_through(stream: Generator[str], answers: list[WrittenAnswer]) -> Generator[str]:
+    for part in stream:
+        _note_part(part, answers)
+        yield part
+    for answer in answers:
+        answer.seen()
+
+
+async def _aread_through(
+    stream: AsyncGenerator[str], answers: list[WrittenAnswer]
+) -> AsyncGenerator[str]:
+    async for part in stream:
+        _note_part(part, answers)
+        yield part
+    for answer in answers:
+        answer.seen()
+
+
+def _note_part(part: str, answers: list[WrittenAnswer]) -> None:
+    for answer in answers:
+        answer.parts.append(part)
+
+
+_STREAMS: Final = ".stream_"
+"""Part of the name of a run that streams: what a model calls while another stream of it is read."""
+
+
+class AwaitedModels:
+    """The models that still say what a root has returned already.
+
+    A stream that stands within the event of a workflow cannot be exchanged for one that we follow,
+    and the user may have put a generator of their own around it. The model tells when it is read.
+    """
+
+    __slots__ = ("_answers", "_capture")
+
+    def __init__(self, capture: Capture) -> None:
+        """Wait for no model yet."""
+        self._capture = capture
+        self._answers: dict[object, StreamedAnswer] = {}
+
+    def hold(self, id_: str, stream: object) -> bool:
+        """Keep a root open that has returned a stream, until the model has ended.
+
+        Args:
+            id_: The root.
+            stream: What it has returned; the root fails where it is dropped before its end.
+
+        Returns:
+            False where the run is no root, or no model below it is still speaking.
+        """
+        run = self._capture.run(id_)
+        model = None if run is None or run.parent is not None else _still_speaking(run)
+        if model is None:
+            return False
+        answer = StreamedAnswer(self._capture)
+        if not hold_open(answer, id_):
+            return False
+        self._answers[model.id] = answer
+        dropped = weakref.finalize(stream, self.fail, model.id, GeneratorExit())
+        dropped.atexit = False  # at exit the monitor ends what is open
+        return True
+
+    def end(self, model_id: object, said: object) -> None:
+        """End the root whose stream a model has completed.
+
+        Args:
+            model_id: The model's run; any other run is ignored.
+            said: What it has said.
+        """
+        answer = self._answers.pop(model_id, None)
+        if answer is not None:
+            answer.parts.append(said.text if isinstance(said, Said) else "")
+            answer.end()
+
+    def fail(self, model_id: object, error: BaseException) -> None:
+        """Fail the root whose stream a model has not completed."""
+        answer = self._answers.pop(model_id, None)
+        if answer is not None:
+            answer.fail(error)
+
+    def speaking(self, instance: object, name: str) -> str | None:
+        """Return the run of a model that is being read, of which another run is a part.
+
+        Models of one's own stream asynchronously by their synchronous stream, which is called when
+        the first part is read: then no span is open any more.
+
+        Args:
+            instance: The object whose method was called, without an open span around it.
+            name: Name of the run.
+
+        Returns:
+            None where it is none, or where several streams of the same object are being read.
+        """
+        if not self._answers or _STREAMS not in name:
+            return None
+        # A copy: another thread may begin or end a stream meanwhile.
+        runs = [run for id_ in tuple(self._answers) if (run := self._capture.run(id_))]
+        found = [str(run.id) for run in runs if _instance(run) is instance]
+        return found[0] if len(found) == 1 else None
+
+
+def _still_speaking(root: Run) -> Run | None:
+    """The last model below a root that has returned its stream, and nothing of it so far."""
+    # By the object: a model of one's own that only passes its synchronous stream on is a chain.
+    runs = (run for run in reversed(root.tree.runs) if isinstance(_instance(run), LLM))
+    return next((run for run in runs if run.end and run.outputs is None and not run.error), None)
+
+
+def _instance(run: Run) -> object:
+    return run.inputs.instance if isinstance(run.inputs, Call) else None

@@ -12,7 +12,6 @@ span: the scores go to spans of their own, which are linked to the record's root
 
 from __future__ import annotations
 
-from claimspan_openinference._instrument import instrument
-from claimspan_openinference._processor import ClaimspanSpanProcessor
+from claimspan_openinference._processor import ClaimspanSpanProcessor, instrument
 
 __all__ = ["ClaimspanSpanProcessor", "instrument"]

@@ -10,8 +10,17 @@ from typing import Final
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.trace import StatusCode
 
-from claimspan_openinference._evidence import MIN_TOOL_TEXT, holds_documents, told_by, written_in
-from claimspan_openinference._kinds import APART, ENCLOSING, Attributes, kind_of, kind_of_span
+from claimspan_openinference._kinds import (
+    APART,
+    ENCLOSING,
+    MIN_TOOL_TEXT,
+    Attributes,
+    holds_documents,
+    kind_of,
+    kind_of_span,
+    told_by,
+    written_in,
+)
 from claimspan_openinference._messages import answered, is_told_evidence, is_told_to_grade
 from claimspan_openinference._questions import has_answer, question_in
 from claimspan_tracing import semconv
@@ -69,7 +78,7 @@ class Group:
 
     prompts: list[Attributes] = field(default_factory=list[Attributes])
     """The attributes of the models that may have given an answer: what they have read may be
-    evidence, whoever has found that."""
+    evidence, however it was found."""
 
     left_out: int = 0
     """Spans that were not kept, as there were too many; none of them had evidence or an answer."""
@@ -116,7 +125,8 @@ class Group:
         if not self.returns_stream:
             return False
         begun = max(span.start_time or 0 for span in (self.top, *self.spans) if _is_stream(span))
-        return not any(_is_model(span) and (span.start_time or 0) >= begun for span in self.spans)
+        later = [span for span in self.spans if (span.start_time or 0) >= begun]
+        return not any(kind_of(span.attributes or {}) == semconv.KIND_LLM for span in later)
 
     @property
     def is_record(self) -> bool:
@@ -180,19 +190,27 @@ def group_of(span: ReadableSpan, below: list[Group], *, is_full: bool = False) -
     kind = kind_of_span(span)
     group = Group(span)
     if kind == semconv.KIND_EMBEDDING:
-        return group  # vectors take much, and nobody reads them
+        return group  # vectors take much, and are never read
     for part in below:
         group.add(part)
     if not is_full or kind in _KEPT:
         group.spans.append(span)
         group.size += _size(span)
     else:
-        _leave_out(group, span)
+        group.left_out += 1
+        context = span.get_span_context()
+        if group.spans and context is not None and span.parent is not None:
+            group.links[context.span_id] = span.parent.span_id
     if kind in APART:
         # What runs in a retriever, or in a check of the answer, is neither question nor answer.
         group.generates, group.prompts, group.retrieves = False, [], kind in _EVIDENCE
     elif kind == semconv.KIND_LLM:
-        _add_model(group, attributes)
+        # LlamaIndex puts a span with the template around the one with the prompt.
+        if is_told_to_grade(attributes) or (group.grades and not group.generates):
+            group.grades = True
+        else:
+            group.generates = True
+            group.prompts.append(attributes)
     elif kind == semconv.KIND_TOOL:
         group.retrieves |= len(told_by(span)) >= MIN_TOOL_TEXT
     group.retrieves |= kind in ENCLOSING and holds_documents(attributes)
@@ -203,26 +221,6 @@ def _is_stream(span: ReadableSpan) -> bool:
     attributes = span.attributes or {}
     output = str(attributes.get(semconv.OUTPUT_VALUE, ""))
     return output.startswith(_STREAMS) and kind_of(attributes) in ENCLOSING
-
-
-def _is_model(span: ReadableSpan) -> bool:
-    return kind_of(span.attributes or {}) == semconv.KIND_LLM
-
-
-def _add_model(group: Group, attributes: Attributes) -> None:
-    # LlamaIndex puts a span with the template around the one with the prompt.
-    if is_told_to_grade(attributes) or (group.grades and not group.generates):
-        group.grades = True
-        return
-    group.generates = True
-    group.prompts.append(attributes)
-
-
-def _leave_out(group: Group, span: ReadableSpan) -> None:
-    group.left_out += 1
-    context = span.get_span_context()
-    if group.spans and context is not None and span.parent is not None:
-        group.links[context.span_id] = span.parent.span_id
 
 
 def _size(span: ReadableSpan) -> int:

@@ -1,9 +1,10 @@
-"""What a span of another instrumentation is, by its attributes."""
+"""What a span of another instrumentation is, and what it shows at a glance, by its attributes."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from itertools import count
 from typing import Final
 
 from opentelemetry.sdk.trace import ReadableSpan
@@ -11,7 +12,20 @@ from opentelemetry.sdk.trace import ReadableSpan
 from claimspan_tracing import semconv
 from claimspan_tracing.adapters import is_mapping
 
-__all__ = ["APART", "ENCLOSING", "Attributes", "is_ai", "is_marked", "kind_of", "kind_of_span"]
+__all__ = [
+    "APART",
+    "ENCLOSING",
+    "MIN_TOOL_TEXT",
+    "Attributes",
+    "flattened",
+    "holds_documents",
+    "is_ai",
+    "is_marked",
+    "kind_of",
+    "kind_of_span",
+    "told_by",
+    "written_in",
+]
 
 APART: Final = frozenset(
     {
@@ -62,7 +76,7 @@ def is_marked(attributes: Attributes | None) -> bool:
 
     Who traces by hand may leave out the kind; no other span has an input or an output.
     """
-    # Written out: this is asked of each span that passes, and most are somebody else's.
+    # Written out: this is asked of each span that passes, and most are of other kinds.
     return attributes is not None and (
         semconv.OPENINFERENCE_SPAN_KIND in attributes
         or semconv.GEN_AI_OPERATION_NAME in attributes
@@ -89,8 +103,9 @@ def kind_of(attributes: Attributes) -> str:
     if kind not in _KNOWN:
         operation = str(attributes.get(semconv.GEN_AI_OPERATION_NAME, ""))
         return _OF_OPERATION.get(operation, semconv.KIND_CHAIN)
-    if kind == semconv.KIND_LLM and _builds_a_prompt(attributes):
-        return semconv.KIND_PROMPT
+    if kind == semconv.KIND_LLM and semconv.LLM_TEMPLATE in attributes:
+        # Haystack's builder of prompts is called ``LLM``, and has nothing that a model has.
+        return kind if any(name in attributes for name in _OF_A_MODEL) else semconv.KIND_PROMPT
     return kind
 
 
@@ -100,6 +115,38 @@ def kind_of_span(span: ReadableSpan) -> str:
     return semconv.KIND_EVALUATOR if kind in ENCLOSING and _EVALUATES.match(span.name) else kind
 
 
-def _builds_a_prompt(attributes: Attributes) -> bool:
-    """Whether a span called ``LLM`` is a builder of prompts, as Haystack's is."""
-    return semconv.LLM_TEMPLATE in attributes and not any(n in attributes for n in _OF_A_MODEL)
+MIN_TOOL_TEXT: Final = 40
+"""Characters from which on the result of a tool may be evidence, and not a number or a status."""
+
+
+def written_in(span: ReadableSpan) -> Iterator[str]:
+    """The texts that a span has found: documents, reranked ones, or the result of a tool."""
+    attributes = span.attributes or {}
+    yield from flattened(attributes, lambda index: semconv.document(index, "content"))
+    yield from flattened(attributes, lambda index: semconv.reranked(index, "content"))
+    if attributes.get(semconv.OPENINFERENCE_SPAN_KIND) == semconv.KIND_TOOL:
+        yield told_by(span)
+
+
+def holds_documents(attributes: Attributes) -> bool:
+    """Whether a span of any kind has documents: who searches a store by hand makes no retriever."""
+    if semconv.GEN_AI_RETRIEVAL_DOCUMENTS in attributes:
+        return True
+    # As LangChain writes them.
+    return '"page_content"' in str(attributes.get(semconv.OUTPUT_VALUE, ""))
+
+
+def told_by(span: ReadableSpan) -> str:
+    """What a tool has returned, as a text."""
+    attributes = span.attributes or {}
+    told = attributes.get(semconv.GEN_AI_TOOL_RESULT, attributes.get(semconv.OUTPUT_VALUE, ""))
+    return str(told)
+
+
+def flattened(attributes: Attributes, name: Callable[[int], str]) -> Iterator[str]:
+    """The texts of attributes that are numbered; the first gap ends them."""
+    for index in count():
+        value = attributes.get(name(index))
+        if value is None:
+            return
+        yield str(value)

@@ -1,30 +1,42 @@
-"""Reads what a model was told and what it said, in OpenInference's words and in OpenTelemetry's."""
+"""Reads what a model was told and what it said, in the words of those who wrote it into a span.
+
+OpenInference and OpenTelemetry have attributes for it. What is no JSON stands there as Python shows
+it, as Haystack's and LlamaIndex's messages do.
+"""
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum
 from functools import partial
-from itertools import count
+from itertools import count, islice
 from typing import Final
 
-from claimspan_openinference._evidence import MIN_TOOL_TEXT, flattened
-from claimspan_openinference._kinds import Attributes
-from claimspan_openinference._shown import shown_role, shown_text
+from claimspan_openinference._kinds import MIN_TOOL_TEXT, Attributes, flattened
 from claimspan_tracing import semconv
 from claimspan_tracing.adapters import is_list, is_mapping, join_bounded, written_evidence
 
 __all__ = [
-    "ROLES",
+    "TOOL",
+    "USER",
     "answered",
     "inside_of",
+    "is_conversation",
+    "is_shown",
     "is_told_evidence",
     "is_told_to_grade",
+    "last_turn",
+    "last_turn_in",
     "messages_of",
     "parsed",
     "prompted",
+    "shown_beginning",
+    "shown_result",
+    "shown_role",
+    "shown_text",
     "text_of_parts",
     "tool_results",
 ]
@@ -238,3 +250,133 @@ def _role(role: object) -> object:
     # Haystack's roles are members of an enumeration.
     name = str(role.value if isinstance(role, Enum) else role).lower()
     return ROLES.get(name, name)
+
+
+_LITERAL: Final = r"""( '(?:[^'\\]|\\.)*' | "(?:[^"\\]|\\.)*" )"""
+
+_TEXT: Final = re.compile(
+    r"(?:TextContent\(text|TextBlock\(block_type='text',\ text|ToolCallResult\(result"
+    r"|GeneratedAnswer\(data|ExtractedAnswer\(.{0,4000}?data)=" + _LITERAL,
+    re.VERBOSE | re.DOTALL,
+)
+"""The text in what messages and answers are shown as."""
+
+_ROLE: Final = re.compile(r"ChatMessage\(_?role=<\w+\.\w+: '(\w+)'>")
+
+_RESULT: Final = "StopEvent(result="
+"""How the end of a workflow of LlamaIndex's is shown, with what the workflow returns."""
+
+SHOWN_CHARACTERS: Final = 50
+"""Characters that LlamaIndex shows of a text that a workflow returns; then come three dots."""
+
+CUT: Final = "..."
+
+_RESPONSE: Final = re.compile(r"Response\(response=" + _LITERAL, re.VERBOSE)
+
+_ANSWERS: Final = ("GeneratedAnswer(", "ExtractedAnswer(")
+_CLASSES: Final = ("ChatMessage(", *_ANSWERS)
+
+
+def is_shown(value: str) -> bool:
+    """Whether a text is a message or an answer of Haystack's or LlamaIndex's."""
+    return value.startswith(_CLASSES)
+
+
+def shown_role(value: str) -> str:
+    """Return the role of a message; empty where it is none."""
+    found = _ROLE.match(value)
+    return found.group(1) if found else ""
+
+
+def shown_text(value: str) -> str:
+    """Return the text of a message or an answer; empty where it has none."""
+    found = _TEXT.finditer(value)
+    try:
+        # An answer of Haystack's holds the messages behind it as well, which say the same.
+        kept = islice(found, 1) if value.startswith(_ANSWERS) else found
+        texts = [str(ast.literal_eval(each.group(1))) for each in kept]
+    except (ValueError, SyntaxError):  # it was cut, or is no message after all
+        return value
+    return "\n".join(texts)
+
+
+def shown_beginning(value: object) -> str:
+    """Return how the text begins that a workflow returned, where the rest of it was cut off."""
+    found = shown_result(value)
+    if found is value or not isinstance(found, str):
+        return ""
+    is_cut = len(found) == SHOWN_CHARACTERS + len(CUT) and found.endswith(CUT)
+    return found.removesuffix(CUT) if is_cut else ""
+
+
+def shown_result(value: object) -> object:
+    """Return what a workflow of LlamaIndex's returned; the value itself where that is not seen."""
+    if not isinstance(value, str) or not value.startswith(_RESULT):
+        return value
+    shown = value.removeprefix(_RESULT).removesuffix(")")
+    response = _RESPONSE.match(shown)
+    try:
+        found: object = ast.literal_eval(response.group(1) if response else shown)
+    except (ValueError, SyntaxError, RecursionError, MemoryError):  # it was cut, or is an object
+        return value
+    return value if found is None else found
+
+
+USER: Final = "user"
+
+_ROLES: Final = frozenset({*ROLES, *ROLES.values(), USER})
+"""Words by which a pair of two texts is known as a message."""
+
+
+def last_turn_in(value: object) -> str:
+    """Return what the user said last in an input that is a conversation, or has one.
+
+    Empty where it is none, or where no user speaks in it.
+    """
+    found = parsed(value)
+    return last_turn(found.get("messages") if is_mapping(found) else found)
+
+
+def last_turn(messages: object) -> str:
+    """Return what the user said last in a list of messages; empty where no user speaks in it."""
+    return next((text for role, text in reversed(_turns(messages)) if role == USER and text), "")
+
+
+def is_conversation(messages: object) -> bool:
+    """Whether a value is a list of messages that tell who has said them."""
+    return bool(_turns(messages))
+
+
+def _turns(messages: object) -> list[tuple[str, str]]:
+    """Role and text of each message that has both."""
+    items: Sequence[object] = messages if is_list(messages) else ()
+    if len(items) == 1 and is_list(items[0]) and not _role_of(items[0]):
+        items = items[0]  # one conversation of a batch
+    roles = ((_role_of(item), item) for item in items)
+    return [(role, _text_of(item)) for role, item in roles if role]
+
+
+def _role_of(message: object) -> str:
+    if isinstance(message, str):
+        return shown_role(message)
+    if is_list(message):
+        is_pair = len(message) == 2 and all(isinstance(part, str) for part in message)
+        return _known(message[0]) if is_pair else ""
+    if not is_mapping(message):
+        return ""
+    inner = inside_of(message)
+    named = [_known(each.get(name)) for each in (inner, message) for name in ("role", "type")]
+    return next((role for role in named if role), "")
+
+
+def _known(role: object) -> str:
+    name = str(role).lower()
+    return ROLES.get(name, name) if name in _ROLES else ""
+
+
+def _text_of(message: object) -> str:
+    if isinstance(message, str):
+        return shown_text(message)
+    if is_list(message):
+        return str(message[1])
+    return text_of_parts(inside_of(message).get("content")) if is_mapping(message) else ""

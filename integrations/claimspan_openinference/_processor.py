@@ -1,18 +1,23 @@
-"""The span processor: collects the spans of a trace, and submits its records as they end."""
+"""The span processor: collects the spans of a trace, and submits its records as they end.
+
+It can be attached to a tracer provider, no matter what has made that.
+"""
 
 from __future__ import annotations
 
 import logging
 import threading
 import time
+from collections.abc import Callable
 from typing import Final, Unpack
 
 from opentelemetry.context import Context
-from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor
+from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor, TracerProvider
 from opentelemetry.trace import get_current_span
 
+from claimspan.errors import ConfigError
 from claimspan_openinference._reader import SpanReader
-from claimspan_openinference._table import TraceTable
+from claimspan_openinference._traces import TraceTable
 from claimspan_openinference._trees import tree_of, tree_of_unfinished
 from claimspan_tracing import semconv
 from claimspan_tracing.adapters import (
@@ -20,6 +25,7 @@ from claimspan_tracing.adapters import (
     Key,
     Monitor,
     MonitorOptions,
+    chain_of,
     default_monitor,
     exports,
     guard_of,
@@ -28,13 +34,16 @@ from claimspan_tracing.adapters import (
     note_ended_exporters,
     processors_of,
     restart_in_child,
+    sdk_provider,
     submit_ended,
     wait_until_idle,
     warn_of_no_exporter,
+    warn_of_several,
     write_beside,
+    write_to,
 )
 
-__all__ = ["ClaimspanSpanProcessor"]
+__all__ = ["ClaimspanSpanProcessor", "instrument"]
 
 _logger: Final = logging.getLogger("claimspan")
 
@@ -50,7 +59,8 @@ class ClaimspanSpanProcessor(SpanProcessor):
 
     The scores go to EVALUATOR spans in the same trace: children of the record's root, with one link
     each, to the root. Spans that end while instrumentation is suppressed, such as those of a judge,
-    are ignored, and so are claimspan's own, and those that are not sampled: nobody exports them.
+    are ignored, and so are claimspan's own, and those that are not sampled: they are never
+    exported.
 
     ``instrument`` attaches one to any provider. ``provider.add_span_processor`` does so too, but
     with the provider of Phoenix's ``register()`` it removes Phoenix's exporter.
@@ -75,7 +85,7 @@ class ClaimspanSpanProcessor(SpanProcessor):
             query_key: Where the question is in the root's input, if that is JSON: a key, a dotted
                 path, or a callable that takes the parsed input. None tries the usual shapes.
             response_key: Where the answer is in the root's output, in the same forms.
-            options: Options of ``Monitor``; whoever gives equal ones shares a monitor.
+            options: Options of ``Monitor``; equal ones share a monitor.
 
         Raises:
             ConfigError: Both a monitor and options are given, or an option is invalid.
@@ -92,7 +102,7 @@ class ClaimspanSpanProcessor(SpanProcessor):
     def restart_in_child(self) -> None:
         """Begin anew in a forked child: the spans that are open are those of its parent."""
         self._traces = TraceTable()
-        # Another thread may have held the one of the parent, and nobody here lets go of it.
+        # Another thread may have held the one of the parent, and no thread here lets go of it.
         self._lock = threading.RLock()
 
     @property
@@ -159,7 +169,11 @@ class ClaimspanSpanProcessor(SpanProcessor):
                     self._traces.forget(span, context)
                 return
             if not self._has_looked:
-                self._look_for_exporter()
+                # Once, as the first span ends: the provider is set up by then.
+                self._has_looked = True
+                # This processor may have taken the place of the provider's exporter.
+                if not exports(self._chain):
+                    warn_of_no_exporter()
             with self._lock:
                 complete = self._traces.end(span, context)
             for group in complete:
@@ -173,7 +187,12 @@ class ClaimspanSpanProcessor(SpanProcessor):
         """
         in_front, behind = self._others()
         with guard_of(self.monitor):
-            if any(map(_exports, in_front)) and not any(map(_exports, behind)):
+            # Any may bring spans out of the process: only ours are known not to.
+            before, after = (
+                any(getattr(each, "exports_spans", True) for each in some)
+                for some in (in_front, behind)
+            )
+            if before and not after:
                 note_ended_exporters(self.monitor, self._chain)
         wait_until_idle(self.monitor, EXIT_TIMEOUT)
 
@@ -209,29 +228,84 @@ class ClaimspanSpanProcessor(SpanProcessor):
                 "that it was added to: make a monitor for each provider"
             )
 
-    def _look_for_exporter(self) -> None:
-        """Warn where this processor has taken the place of the provider's exporter."""
-        # Once, as the first span ends: the provider is set up by then.
-        self._has_looked = True
-        if not exports(self._chain):
-            warn_of_no_exporter()
-
     def _is_suppressed(self) -> bool:
         """Whether instrumentation is suppressed where a span ends, as it is around a judge.
 
         Most instrumentations make no span there, but some do: OpenInference's asynchronous
         wrappers of Haystack do not look at the switch, and neither does a tracer used by hand.
         """
-        # Whoever wraps this processor may suppress instrumentation around it, as Logfire does, and
+        # What wraps this processor may suppress instrumentation around it, as Logfire does, and
         # has then looked at the switch itself.
         return is_suppressed_by_us() if self._is_wrapped else is_suppressed()
-
-
-def _exports(processor: SpanProcessor) -> bool:
-    """Whether a processor may bring spans out of the process: only ours are known not to."""
-    return bool(getattr(processor, "exports_spans", True))
 
 
 def _is_ours(span: ReadableSpan) -> bool:
     scope = span.instrumentation_scope
     return scope is not None and scope.name == semconv.SCOPE
+
+
+_lock: Final = threading.RLock()
+
+
+def instrument(
+    monitor: Monitor | None = None,
+    *,
+    query_key: Key | None = None,
+    response_key: Key | None = None,
+    **options: Unpack[MonitorOptions],
+) -> Callable[[], None]:
+    """Evaluate the traces of a tracer provider, and write the scores to that very provider.
+
+    Other than ``provider.add_span_processor(ClaimspanSpanProcessor())`` it never takes the place of
+    the provider's exporter, as it would with the provider of Phoenix's ``register()``, and it works
+    with Logfire's. Attached twice with the same monitor, it evaluates each trace once, until both
+    are undone; question and answer are then where the first of the two says.
+
+    Args:
+        monitor: Evaluates the records and writes the scores; None uses a monitor of its own where
+            there are options, else the one that the process shares.
+        query_key: Where the user's question is; as in ``ClaimspanSpanProcessor``.
+        response_key: Where the answer is; as in ``ClaimspanSpanProcessor``.
+        options: Options of ``Monitor``; equal ones share a monitor.
+            ``tracer_provider`` may be given beside a monitor as well: the provider that the other
+            instrumentation uses. None takes the application's global one.
+
+    Returns:
+        A callable that ends the evaluation of what has not ended yet, unless another call has
+        attached the monitor as well. Calling it twice is safe.
+
+    Raises:
+        ConfigError: There is no provider, it is not of the OpenTelemetry SDK, the monitor writes to
+            another one, both a monitor and options are given, or an option is invalid.
+    """
+    given = options.pop("tracer_provider", None)
+    provider = sdk_provider(given)
+    if monitor is None and (given is not None or options):
+        # A monitor of its own: the one that the process shares may serve another provider.
+        options["tracer_provider"] = given or provider
+    processor = ClaimspanSpanProcessor(
+        monitor, query_key=query_key, response_key=response_key, **options
+    )
+    if given is not None and not write_to(processor.monitor, given):
+        raise ConfigError(
+            "the monitor writes to another tracer provider than the one given: make a monitor for "
+            "each provider, or give the monitor the same one"
+        )
+    with _lock:  # two threads may attach the same monitor at once
+        there = processors_of(chain_of(provider))
+        ours = [each for each in there if isinstance(each, ClaimspanSpanProcessor)]
+        known = next((each for each in ours if each.stands_for(processor)), None)
+        if known is not None:
+            known.attach()
+        else:
+            # The method of the SDK: Phoenix's takes what is added in place of its own exporter.
+            TracerProvider.add_span_processor(provider, processor)
+            warn_of_several(1 + sum(not each.is_detached for each in ours))
+    left = [known or processor]
+
+    def undo() -> None:
+        with _lock:
+            if left:  # each call ends its own attachment, and only once
+                left.pop().release()
+
+    return undo

@@ -1,23 +1,56 @@
-"""Finds question and answer in the input and the output of a span, which are a text or JSON."""
+"""Finds question and answer in the input and the output of a span, and in the runs of a record.
+
+An input or output is a text, or JSON. The answer of a pipeline of Haystack's stands below the names
+of its components.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Final
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Final, cast
 
-from claimspan_openinference._messages import inside_of, parsed, text_of_parts
-from claimspan_openinference._shown import is_shown, shown_result, shown_text
-from claimspan_openinference._turns import is_conversation, last_turn
-from claimspan_tracing.adapters import Key, is_list, is_mapping, structured_text, value_at
+from claimspan_openinference._kinds import Attributes
+from claimspan_openinference._messages import (
+    answered,
+    inside_of,
+    is_conversation,
+    is_shown,
+    last_turn,
+    parsed,
+    prompted,
+    shown_result,
+    shown_role,
+    shown_text,
+    text_of_parts,
+)
+from claimspan_tracing import semconv
+from claimspan_tracing.adapters import (
+    Key,
+    Run,
+    RunKind,
+    is_list,
+    is_mapping,
+    structured_text,
+    value_at,
+)
 
 __all__ = [
-    "DEEP_RESPONSE_KEYS",
-    "answer_in",
+    "NOTE_OF_STRUCTURE",
     "answers_in",
+    "answers_of_components",
+    "attributes_of",
+    "calls_in_text",
     "goes_on",
     "has_answer",
+    "is_of_components",
+    "last_answer",
+    "only_text",
     "question_in",
-    "said_under",
+    "said_last",
+    "structured_answer",
+    "whole_result",
 ]
 
 QUERY_KEYS: Final = (
@@ -84,17 +117,20 @@ def question_in(value: object, key: Key | None = None) -> object:
         key: Where the question is, as the application says; None tries the usual places, from the
             outside in: Haystack's inputs stand below the names of its components.
     """
-    return next(iter(_found(value, key, (QUERY_KEYS, QUERY_KEYS), _asked)), "")
-
-
-def answer_in(value: object, key: Key | None = None) -> object:
-    """Return the answer in an output, in the same way."""
-    return next(iter(answers_in(value, key)), "")
+    # What the user said last in a conversation.
+    found = _found(
+        value,
+        key,
+        QUERY_KEYS,
+        QUERY_KEYS,
+        lambda v: last_turn(v) if is_conversation(v) else _text(v),
+    )
+    return next(iter(found), "")
 
 
 def answers_in(value: object, key: Key | None = None) -> list[object]:
     """Return what may be the answer in an output: several components of Haystack's may give one."""
-    return _found(value, key, (RESPONSE_KEYS, DEEP_RESPONSE_KEYS), _said)
+    return _found(value, key, RESPONSE_KEYS, DEEP_RESPONSE_KEYS, _said)
 
 
 def said_under(part: Part, name: str) -> str:
@@ -118,7 +154,8 @@ def has_answer(value: object) -> bool:
 def _found(
     value: object,
     key: Key | None,
-    named: tuple[Sequence[str], Sequence[str]],
+    names: Sequence[str],
+    deeper: Sequence[str],
     text_of: Callable[[object], str],
 ) -> list[object]:
     """What stands under the first name that is there, on the outermost level that has one."""
@@ -128,7 +165,6 @@ def _found(
     given = shown_result(given)
     if not is_mapping(given):
         return [text_of(given)]
-    names, deeper = named
     level: list[Part] = [given]
     for _ in range(MAX_LEVELS):
         for name in names:
@@ -142,11 +178,6 @@ def _found(
 def _named(part: Part, name: str) -> object:
     value = part.get(name)
     return value[:1] if name in ALTERNATIVES and is_list(value) else value
-
-
-def _asked(value: object) -> str:
-    """Return a text, or what the user said last in a conversation."""
-    return last_turn(value) if is_conversation(value) else _text(value)
 
 
 def _said(value: object) -> str:
@@ -177,3 +208,197 @@ def _text(value: object) -> str:
 
 def _is_document(value: object) -> bool:
     return is_mapping(value) and ("page_content" in value or value.get("type") == "Document")
+
+
+OUTPUT_KEYS: Final = (
+    "answers",
+    "answer",
+    "final_answer",
+    "replies",
+    "last_message",
+    "validated",
+    "response",
+    "output",
+    "text",
+    "value",
+    "strings",
+)
+"""Names of outputs that hold an answer, the surest first."""
+
+_PASSED_ON: Final = frozenset({"output", "text", "value", "strings"})
+"""Outputs that may be what a component was given, as it was."""
+
+_NO_ANSWERS: Final = frozenset(
+    {"prompt", "links", "chat_generator_text", "trace_url", "trace_id", "name", "exit_reason"}
+)
+"""Names of outputs whose texts are no answers: of prompt builders, searches, guards and tracers."""
+
+_ID_NAME: Final = re.compile(r"(?:^|_)ids?$")
+_OBJECT: Final = re.compile(r"<|\w+\(\w+[=:]")
+"""How that begins which is no text, but an object as Python shows it."""
+
+MAX_VALUES: Final = 1_000
+"""Values of inputs that are looked at."""
+
+Parts = Sequence[Mapping[object, object]]
+
+
+def is_of_components(given: object, output: object) -> bool:
+    """Whether input and output of a span are those of a pipeline of Haystack's."""
+    read, found = parsed(given), parsed(output)
+    if not is_mapping(read) or not is_mapping(read.get("data")) or not is_mapping(found):
+        return False
+    return bool(found) and all(is_mapping(part) for part in found.values())
+
+
+def answers_of_components(given: object, output: object) -> list[object]:
+    """Return what may be the answer, of several components that have one under one name.
+
+    Replies come in the order in which their components ran. Of any other name the last component
+    has the answer, since it may withhold or replace what those before it have said.
+    """
+    asked, parts = {*_texts(parsed(given))}, _parts(output)
+    for name in OUTPUT_KEYS:
+        found = [text for part in parts if (text := _said_in(part, name))]
+        found = [text for text in found if name not in _PASSED_ON or text not in asked]
+        if found:
+            return [*found] if name in DEEP_RESPONSE_KEYS else [found[-1]]
+    return []
+
+
+def only_text(given: object, output: object) -> str:
+    """Return the only text among outputs of unknown names; empty where there are several."""
+    asked, found = {*_texts(parsed(given))}, set[str]()
+    for part in _parts(output):
+        names = {str(key) for key in part} - _NO_ANSWERS
+        named = [part[name] for name in names if _ID_NAME.search(name.lower()) is None]
+        found |= {text for text in map(_text_of_output, named) if text and text not in asked}
+    return structured_text(found.pop()) if len(found) == 1 else ""
+
+
+def _parts(output: object) -> Parts:
+    found = parsed(output)
+    return [part for part in found.values() if is_mapping(part)] if is_mapping(found) else []
+
+
+def _said_in(part: Mapping[object, object], name: str) -> str:
+    value = part.get(name)
+    last = value[-1] if is_list(value) and value else value
+    role = shown_role(last) if isinstance(last, str) else ""
+    if name not in DEEP_RESPONSE_KEYS and role not in ("", "assistant"):
+        return ""  # a conversation that waits for the assistant
+    return said_under(part, name)
+
+
+def _text_of_output(value: object) -> str:
+    if not isinstance(value, str):
+        return ""
+    if is_shown(value):
+        return shown_text(value) if shown_role(value) in ("", "assistant") else ""
+    return "" if _OBJECT.match(value) else value
+
+
+def _texts(value: object) -> Iterator[str]:
+    """The texts in the inputs of a pipeline, at any depth."""
+    waiting: list[object] = [value]
+    for _ in range(MAX_VALUES):
+        if not waiting:
+            return
+        item = waiting.pop()
+        if isinstance(item, str):
+            yield item
+        elif is_mapping(item):
+            waiting += islice(item.values(), MAX_VALUES)
+        elif is_list(item):
+            waiting += item[:MAX_VALUES]
+
+
+NOTE_OF_STRUCTURE: Final = "Returning structured response: "
+"""How the message begins that an agent of LangChain's writes in place of its structured answer."""
+
+MIN_SEEN: Final = 20
+"""Characters of what a model has said by which it is found in what a workflow has returned."""
+
+
+def attributes_of(run: Run) -> Attributes:
+    """The attributes of the span that a run stands for."""
+    return cast(Attributes, run.outputs) if is_mapping(run.outputs) else {}
+
+
+def said_last(root: Run, given: Sequence[object]) -> object:
+    """Of several answers the one that was said last, since those before it were thrown away.
+
+    What a model made of the first one, such as a title, is none.
+    """
+    first = str(given[0])
+    for run in root.tree.of_kind(RunKind.GENERATOR)[::-1]:
+        said = answered(attributes_of(run))
+        found = next((each for each in given if said and str(each) == said), None)
+        if found is not None and first not in prompted(attributes_of(run)):
+            return found
+    return given[0]
+
+
+def whole_result(root: Run, beginning: str) -> str:
+    """The text that a workflow has returned, by its beginning; empty where no run has it.
+
+    A model may have said but the end of what is seen: the workflow has put words before it.
+    """
+    said = [answered(attributes_of(run)) for run in root.tree.of_kind(RunKind.GENERATOR)[::-1]]
+    outputs = [attributes_of(run).get(semconv.OUTPUT_VALUE) for run in root.tree.runs[:0:-1]]
+    texts = [*said, *(each for each in outputs if isinstance(each, str))]
+    whole = next((text for text in texts if text.startswith(beginning)), "")
+    parts = (text for text in said if text[:MIN_SEEN] in beginning and len(text) >= MIN_SEEN)
+    return whole or next(parts, "")
+
+
+def structured_answer(root: Run) -> str:
+    """The structured answer that an agent keeps in its state, and returns beside its messages."""
+    outputs = (attributes_of(run).get(semconv.OUTPUT_VALUE) for run in reversed(root.tree.runs))
+    kept = (each for each in outputs if isinstance(each, str) and STATE_KEY in each)
+    return next((text for each in kept if (text := structured_below(each))), "")
+
+
+def last_answer(root: Run) -> str:
+    """What the last model said that answered, and that did not rewrite the query."""
+    runs = [run for run in root.tree.of_kind(RunKind.GENERATOR) if run is not root]
+    answering = (run for run in runs[::-1] if not run.has_ancestor(RunKind.RETRIEVER))
+    found = next((said for run in answering if (said := answered(attributes_of(run)))), "")
+    return final_answer(found)
+
+
+STATE_KEY: Final = "structured_response"
+"""Where the state has it, beside the messages."""
+
+MAX_DEPTH: Final = 4
+MAX_FIELDS: Final = 100
+"""How far a state is looked into."""
+
+
+def structured_below(value: object, depth: int = MAX_DEPTH) -> str:
+    """Return the structured answer in the update of a graph's state; empty where it has none."""
+    found = parsed(value)
+    if is_mapping(found) and is_mapping(found.get(STATE_KEY)):
+        return structured_text(found[STATE_KEY])
+    inner: Iterable[object] = found if is_list(found) else ()
+    inner = found.values() if is_mapping(found) else inner
+    below = (structured_below(each, depth - 1) for each in islice(inner, MAX_FIELDS) if depth)
+    return next((text for text in below if text), "")
+
+
+_CALL: Final = re.compile(r"^[ \t]*Action:[ \t]*\S.*\n[ \t]*Action Input:", re.MULTILINE)
+
+_ANSWER: Final = re.compile(r"\s*Thought:.*?\n[ \t]*(?:Final )?Answer:\s*(.+)", re.DOTALL)
+
+
+def calls_in_text(said: str) -> bool:
+    """Whether a model has called a tool in its text, as an agent without tool calls does."""
+    return _CALL.search(said) is not None
+
+
+def final_answer(said: str) -> str:
+    """Return the answer after a thought; empty for a call, and any other text as it is."""
+    if calls_in_text(said):
+        return ""
+    found = _ANSWER.match(said)
+    return found.group(1).strip() if found else said

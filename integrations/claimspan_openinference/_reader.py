@@ -11,44 +11,49 @@ from typing import Final
 
 from opentelemetry.sdk.trace import ReadableSpan
 
-from claimspan_openinference._components import (
-    answers_of_components,
-    is_of_components,
-    only_text,
-)
 from claimspan_openinference._documents import (
     attached,
     documents_given,
+    holds_nodes,
+    holds_windows,
     named_texts,
+    nodes_in,
+    refined_in,
     reranked,
     reranker_given,
     retrieved,
     told,
     told_to_model,
-)
-from claimspan_openinference._endings import is_interrupted
-from claimspan_openinference._evidence import holds_documents
-from claimspan_openinference._given import (
-    holds_nodes,
-    holds_windows,
-    nodes_in,
-    refined_in,
     windows_in,
 )
-from claimspan_openinference._kinds import Attributes, kind_of
-from claimspan_openinference._messages import answered, messages_of, parsed, prompted, tool_results
-from claimspan_openinference._questions import answers_in, goes_on, question_in
-from claimspan_openinference._reasoning import calls_in_text
-from claimspan_openinference._said import (
+from claimspan_openinference._kinds import Attributes, holds_documents, kind_of
+from claimspan_openinference._messages import (
+    USER,
+    answered,
+    inside_of,
+    last_turn_in,
+    messages_of,
+    parsed,
+    prompted,
+    shown_beginning,
+    text_of_parts,
+    tool_results,
+)
+from claimspan_openinference._questions import (
     NOTE_OF_STRUCTURE,
+    answers_in,
+    answers_of_components,
     attributes_of,
+    calls_in_text,
+    goes_on,
+    is_of_components,
     last_answer,
+    only_text,
+    question_in,
     said_last,
     structured_answer,
     whole_result,
 )
-from claimspan_openinference._shown import shown_beginning
-from claimspan_openinference._turns import USER, last_turn_in
 from claimspan_tracing import semconv
 from claimspan_tracing.adapters import (
     Document,
@@ -58,11 +63,13 @@ from claimspan_tracing.adapters import (
     Run,
     RunKind,
     acknowledges,
+    is_list,
     is_mapping,
+    is_review,
     structured_text,
 )
 
-__all__ = ["SpanReader", "attributes_of"]
+__all__ = ["SpanReader", "WaitsForPersonError"]
 
 REFINES: Final = "Refine."
 """How the name of the span begins in which LlamaIndex refines an answer."""
@@ -88,7 +95,7 @@ class SpanReader:
     def is_query(self, root: Run) -> bool:
         """Return False for a retriever that is called by itself, and for what asks no model.
 
-        Such as an index that is built. A search that has found nothing is a question all the same.
+        An index that is built is no query. A search that has found nothing is one all the same.
         """
         if root.kind is RunKind.RETRIEVER or self._response_key is not None:
             return root.kind is not RunKind.RETRIEVER
@@ -132,14 +139,14 @@ class SpanReader:
     def _answers_of(self, root: Run) -> list[object]:
         """What may be the answer, in the output of the root."""
         attributes = attributes_of(root)
-        values = attributes.get(semconv.INPUT_VALUE), attributes.get(semconv.OUTPUT_VALUE)
-        if self._response_key is not None or not is_of_components(*values):
-            return answers_in(values[1], self._response_key)
-        found, reply = answers_of_components(*values), last_answer(root)
-        text = "" if found else only_text(*values)
+        given, output = attributes.get(semconv.INPUT_VALUE), attributes.get(semconv.OUTPUT_VALUE)
+        if self._response_key is not None or not is_of_components(given, output):
+            return answers_in(output, self._response_key)
+        if found := answers_of_components(given, output):
+            return found
+        text, reply = only_text(given, output), last_answer(root)
         # A word by itself, such as a status, is not what was answered, unless a model said it.
-        is_answer = bool(text) and (not reply or " " in text.strip() or text in reply)
-        return [text] if is_answer else found
+        return [text] if text and (not reply or " " in text.strip() or text in reply) else []
 
     def names_answer(self, root: Run) -> bool:
         """Whether a key of the answer was given."""
@@ -167,7 +174,11 @@ class SpanReader:
     def unreported_retrieval(self, run: Run) -> Retrieval | None:
         """Return what a reranker let through, or the documents that a tool has returned."""
         attributes = attributes_of(run)
-        found = _found_by(attributes) if _may_retrieve(attributes) else []
+        kind, found = kind_of(attributes), list[Document]()
+        if kind == semconv.KIND_TOOL:
+            found = reranked(attributes) or attached(attributes)
+        elif kind == semconv.KIND_RERANKER or holds_documents(attributes):
+            found = reranked(attributes) or retrieved(attributes)
         return Retrieval(question_in(attributes.get(semconv.INPUT_VALUE)), found) if found else None
 
     def given_documents(self, run: Run) -> Sequence[Document]:
@@ -177,21 +188,32 @@ class SpanReader:
         around what was found.
         """
         attributes = attributes_of(run)
-        # What a tool makes of documents that a retriever found is not found twice.
-        if kind_of(attributes) == semconv.KIND_TOOL and not _retrieves_below(run):
+        # A tool that makes a text of what a retriever below it has found has found nothing itself.
+        if kind_of(attributes) == semconv.KIND_TOOL and not _below(run, RunKind.RETRIEVER):
             # What an agent reports to another one rests on what it has read itself.
-            said = {answered(attributes_of(each)).strip() for each in _models_below(run)}
+            said = {
+                answered(attributes_of(each)).strip() for each in _below(run, RunKind.GENERATOR)
+            }
             return [each for each in told(attributes) if str(each.text).strip() not in said]
         if run.kind is RunKind.GENERATOR:
-            refined = refined_in(attributes, _found_in(run)) if _refines(run) else []
+            # LlamaIndex refines an answer with one node a call.
+            refines = any(str(each.name).startswith(REFINES) for each in _around(run))
+            refined = refined_in(attributes, _found_in(run)) if refines else []
             return [*refined, *told_to_model(attributes)]
         if holds_nodes(attributes):
             # A synthesizer within another one gets texts that this one has joined.
             is_inner = any(holds_nodes(attributes_of(each)) for each in _around(run))
-            return () if is_inner else nodes_in(attributes, _found_in(run), _said_in(run))
+            models = map(attributes_of, run.tree.of_kind(RunKind.GENERATOR))
+            spoken = [text for each in models if (text := answered(each).strip())]
+            return () if is_inner else nodes_in(attributes, _found_in(run), spoken)
         if holds_windows(attributes):
             return windows_in(attributes)
-        return reranked(attributes) or _kept_in_state(run)
+        if found := reranked(attributes):
+            return found
+        root = run.tree.root
+        # The documents that a graph was kept with, which goes on after an interrupt.
+        is_kept = run is not root and goes_on(attributes_of(root).get(semconv.INPUT_VALUE))
+        return documents_given(attributes) if is_kept else ()
 
     def passages(self, run: Run) -> Sequence[str]:
         """Return what a builder of a prompt was given under a name such as ``context``."""
@@ -216,7 +238,12 @@ class SpanReader:
                 left.append(retrieved(attributes))
             elif kind == semconv.KIND_RERANKER and (found := reranked(attributes)):
                 has_reranked = True
-                left = [*_not_given(left, reranker_given(attributes)), found]
+                given = {
+                    each.text for each in reranker_given(attributes) if isinstance(each.text, str)
+                }
+                # All that was found was given to it, where that is not recorded.
+                others = [e for e in left if given and not any(one.text in given for one in e)]
+                left = [*others, found]
         return [document for found in left for document in found] if has_reranked else None
 
     def generation(self, run: Run) -> Generation:
@@ -224,12 +251,11 @@ class SpanReader:
 
         A span around another one, as LlamaIndex's are, may have a part of these alone.
         """
-        own = attributes_of(run)
-        inner = [attributes_of(each) for each in _models_below(run)]
-        every = [own, *inner]
+        models = _below(run, RunKind.GENERATOR)
+        every = [*map(attributes_of, (run, *models))]
         messages = [said for each in every if (said := messages_of(each))]
         return Generation(
-            prompt=_whole_prompt(run),
+            prompt=_whole_prompt(run, models),
             completion=next((text for each in every if (text := answered(each))), ""),
             model=_first(every, semconv.LLM_MODEL_NAME, semconv.GEN_AI_REQUEST_MODEL),
             provider=_first(every, semconv.GEN_AI_PROVIDER_NAME),
@@ -244,8 +270,19 @@ class SpanReader:
         )
 
     def interrupted(self, root: Run) -> bool:
-        """Whether a graph waits for a person; a cancelled task is known by its error."""
-        return is_interrupted(root, lambda: str(self.response(root)))
+        """Whether a graph waits for a person before it answers.
+
+        A cancelled task is known by its error. A conversation that waits for its next question has
+        answered this one.
+        """
+        output = parsed(attributes_of(root).get(semconv.OUTPUT_VALUE))
+        waits = [run for run in root.tree.runs if run.failed_with(WaitsForPersonError)]
+        # A root that resumes its graph itself goes on after they have ended.
+        last = max((run.end or 0 for run in waits), default=-1)
+        is_waiting = all(run.start <= last for run in root.tree.runs)
+        if is_waiting or (is_mapping(output) and INTERRUPT_KEY in output):
+            return not _has_answered(root, output, waits)
+        return _has_stopped(root) and not str(self.response(root)).strip()
 
     @staticmethod
     def metadata(attributes: Mapping[str, object]) -> Mapping[str, object]:
@@ -279,13 +316,6 @@ def _asked_before(root: Run) -> str:
     return next((str(said) for state in kept if (said := question_in(state))), "")
 
 
-def _kept_in_state(run: Run) -> Sequence[Document]:
-    """The documents that a graph was kept with, which goes on after an interrupt."""
-    if run is run.tree.root or not goes_on(attributes_of(run.tree.root).get(semconv.INPUT_VALUE)):
-        return ()
-    return documents_given(attributes_of(run))
-
-
 def _asked(attributes: Attributes) -> str:
     """What the user of a model or an agent said last; empty where no messages were recorded."""
     return next(iter(_user_turns(attributes)[-1:]), "")
@@ -305,31 +335,10 @@ def _asked_of_agent(root: Run) -> str:
     return ""
 
 
-def _may_retrieve(attributes: Attributes) -> bool:
-    kinds = semconv.KIND_RERANKER, semconv.KIND_TOOL
-    return kind_of(attributes) in kinds or holds_documents(attributes)
-
-
-def _found_by(attributes: Attributes) -> list[Document]:
-    is_tool = kind_of(attributes) == semconv.KIND_TOOL
-    return reranked(attributes) or (attached(attributes) if is_tool else retrieved(attributes))
-
-
 def _found_in(run: Run) -> list[Document]:
     """Everything that retrievers have found below the root of a run."""
     every = map(attributes_of, run.tree.of_kind(RunKind.RETRIEVER))
     return [document for each in every for document in retrieved(each)]
-
-
-def _said_in(run: Run) -> list[str]:
-    """What all models below the root of a run have said."""
-    every = map(attributes_of, run.tree.of_kind(RunKind.GENERATOR))
-    return [said for each in every if (said := answered(each).strip())]
-
-
-def _refines(run: Run) -> bool:
-    """Whether a model call is one of LlamaIndex's that refines an answer, a node a call."""
-    return any(str(each.name).startswith(REFINES) for each in _around(run))
 
 
 def _around(run: Run) -> Iterator[Run]:
@@ -340,41 +349,25 @@ def _around(run: Run) -> Iterator[Run]:
         parent = parent.parent
 
 
-def _retrieves_below(run: Run) -> bool:
-    return any(_is_below(each, run) for each in run.tree.of_kind(RunKind.RETRIEVER))
+def _below(run: Run, kind: RunKind) -> list[Run]:
+    """The runs of a kind that are part of a run."""
+    return [each for each in run.tree.of_kind(kind) if any(one is run for one in _around(each))]
 
 
-def _models_below(run: Run) -> list[Run]:
-    return [each for each in run.tree.of_kind(RunKind.GENERATOR) if _is_below(each, run)]
-
-
-def _is_below(run: Run, other: Run) -> bool:
-    return any(each is other for each in _around(run))
-
-
-def _not_given(found: Sequence[list[Document]], given: Sequence[Document]) -> list[list[Document]]:
-    """What a reranker was not given: all of it was, where that is not recorded."""
-    texts = {document.text for document in given if isinstance(document.text, str)}
-    return [each for each in found if texts and not any(one.text in texts for one in each)]
-
-
-def _whole_prompt(run: Run) -> str:
+def _whole_prompt(run: Run, models: Sequence[Run]) -> str:
     """What a model read; empty where the span has lost attributes, and proves nothing."""
-    for each in (run, *_models_below(run)):
+    for each in (run, *models):
         attributes = attributes_of(each)
-        has_lost = isinstance(each.id, ReadableSpan) and each.id.dropped_attributes > 0
-        if not has_lost and _is_recorded(attributes):
-            return prompted(attributes)
-    return "" if _models_below(run) or _has_lost(run) else prompted(attributes_of(run))
+        prompt = prompted(attributes)
+        # The very prompt, and not only the arguments of a function.
+        is_recorded = prompt != str(attributes.get(semconv.INPUT_VALUE, ""))
+        if is_recorded and not _has_lost(each):
+            return prompt
+    return "" if models or _has_lost(run) else prompted(attributes_of(run))
 
 
 def _has_lost(run: Run) -> bool:
     return isinstance(run.id, ReadableSpan) and run.id.dropped_attributes > 0
-
-
-def _is_recorded(attributes: Attributes) -> bool:
-    """Whether the very prompt is there, and not only the arguments of a function."""
-    return prompted(attributes) != str(attributes.get(semconv.INPUT_VALUE, ""))
 
 
 def _first(every: Sequence[Attributes], *names: str) -> object:
@@ -384,3 +377,46 @@ def _first(every: Sequence[Attributes], *names: str) -> object:
 def _count(every: Sequence[Attributes], *names: str) -> int | None:
     found = _first(every, *names)
     return found if isinstance(found, int) else None
+
+
+INTERRUPT_KEY: Final = "__interrupt__"
+"""Key that LangGraph adds to the output of a graph that waits for a person."""
+
+THREAD_KEY: Final = "thread_id"
+"""Key in the metadata of a graph that keeps its state, and so may go on with it later."""
+
+
+class WaitsForPersonError(Exception):
+    """A node of a graph has ended to wait for a person."""
+
+
+def _has_answered(root: Run, output: object, waits: Sequence[Run]) -> bool:
+    """Whether the conversation ends with what a model has said now, and no person is to check."""
+    messages = output.get("messages") if is_mapping(output) else None
+    last = messages[-1] if is_list(messages) and messages else None
+    if not is_mapping(last) or _calls_tools(root):
+        return False
+    said = text_of_parts(inside_of(last).get("content")).strip()
+    models = root.tree.of_kind(RunKind.GENERATOR)
+    is_said_now = bool(said) and said in {answered(attributes_of(run)).strip() for run in models}
+    return is_said_now and not any(is_review(run.name) for run in waits)
+
+
+def _has_stopped(root: Run) -> bool:
+    """Whether a graph with a memory has ended before a model answered: by ``interrupt_before``."""
+    kept = parsed(attributes_of(root).get(semconv.METADATA))
+    if root.error is not None or not is_mapping(kept) or THREAD_KEY not in kept:
+        return False
+    retrieves = bool(root.tree.of_kind(RunKind.RETRIEVER))
+    return _calls_tools(root) or (retrieves and not root.tree.of_kind(RunKind.GENERATOR))
+
+
+def _calls_tools(root: Run) -> bool:
+    """Whether the last model has called a tool that was not run."""
+    models = root.tree.of_kind(RunKind.GENERATOR)
+    if not models or models[-1].has_ancestor(RunKind.RETRIEVER):
+        return False
+    last = models[-1]
+    ended = last.end or last.start
+    is_last = all(run.start <= ended or run.error is not None for run in root.tree.runs)
+    return is_last and semconv.output_message(0, semconv.MESSAGE_TOOL_CALL) in attributes_of(last)

@@ -1,23 +1,156 @@
-"""The open spans of one trace, and what has ended below them: finds where a record begins.
+"""The open traces, and what has ended in each: finds where a record begins, and what joins it.
 
 A record begins with the topmost span of an AI application, which may stand below any number of
 others: the span of an HTTP request, of a job, of a task. Those end long after, or never.
+
+OpenInference's documentation puts a span of kind ``CHAIN`` around the functions of a pipeline. If
+an application does not, only what the models have read says which answer belongs to which
+retrieval. A question never gets the answer to another one, and what cannot be told is not judged.
 """
 
 from __future__ import annotations
 
+import re
+import time
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Final
 
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.trace import SpanContext, SpanKind
 
 from claimspan_openinference._groups import Group, group_of
-from claimspan_openinference._kinds import is_ai, is_marked
-from claimspan_openinference._siblings import join
+from claimspan_openinference._kinds import is_ai, is_marked, kind_of, written_in
+from claimspan_openinference._messages import answered, prompted
 from claimspan_tracing import semconv
 
-__all__ = ["MAX_SPANS", "OpenTrace"]
+__all__ = ["MAX_SPANS", "TraceTable"]
+
+MAX_TRACES: Final = 10_000
+"""Traces kept while a span of theirs is open; beyond it the ones that were quiet the longest go."""
+
+MAX_AGE_SECONDS: Final = 3600.0
+"""How long a trace may be quiet. One whose root is never exported would be kept for ever."""
+
+MAX_BYTES: Final = 64 * 1024 * 1024
+"""What the spans of all open traces may keep alive."""
+
+MAX_TRACE_BYTES: Final = MAX_BYTES // 2
+"""What those of one trace may. A record that takes more is not judged, and ends as `queue_full`."""
+
+MAX_GIVEN_UP: Final = 10_000
+"""Traces that were given up whose ids are remembered, the last ones."""
+
+
+class TraceTable:
+    """The open traces by id; the caller holds a lock."""
+
+    def __init__(
+        self,
+        max_traces: int = MAX_TRACES,
+        max_age_seconds: float = MAX_AGE_SECONDS,
+        max_bytes: int = MAX_BYTES,
+        max_trace_bytes: int = MAX_TRACE_BYTES,
+    ) -> None:
+        """Set the bounds."""
+        self._max_traces = max_traces
+        self._max_age = max_age_seconds
+        self._max_bytes = max_bytes
+        self._max_trace_bytes = max_trace_bytes
+        # A dict keeps the order of insertion, and a trace is put to its end with every start: the
+        # first one has been quiet the longest.
+        self._traces: dict[int, tuple[OpenTrace, float]] = {}
+        self._given_up: dict[int, None] = {}
+        self._n_bytes = 0
+
+    def __len__(self) -> int:
+        """Number of open traces."""
+        return len(self._traces)
+
+    def start(self, span: ReadableSpan, context: SpanContext, parent: object) -> list[ReadableSpan]:
+        """Note a span that has started.
+
+        Args:
+            span: The span.
+            context: Its ids.
+            parent: What stands for its parent in the application's context.
+
+        Returns:
+            Spans of records that are given up to stay within the bounds.
+        """
+        if context.trace_id in self._given_up:
+            return []
+        trace, _ = self._traces.pop(context.trace_id, (None, 0.0))
+        is_new = trace is None
+        trace, now = trace or OpenTrace(), time.monotonic()
+        self._traces[context.trace_id] = trace, now
+        trace.start(span, context.span_id, parent)
+        return self._evict(now) if is_new else []
+
+    def forget(self, span: ReadableSpan, context: SpanContext) -> None:
+        """Forget a span that has ended and does not count."""
+        known = self._traces.get(context.trace_id)
+        if known is not None:
+            size = known[0].size
+            known[0].forget(span, context.span_id)
+            self._after(context.trace_id, known[0], size)
+
+    def end(self, span: ReadableSpan, context: SpanContext) -> list[Group]:
+        """Note a span that has ended; returns the records that are complete by now."""
+        if context.trace_id in self._given_up:
+            return []
+        known = self._traces.get(context.trace_id)
+        if known is None:
+            known = self._traces[context.trace_id] = (OpenTrace(), time.monotonic())
+        trace, _ = known
+        size = trace.size
+        complete = trace.end(span, context.span_id)
+        self._after(context.trace_id, trace, size)
+        return complete
+
+    def clear(self) -> None:
+        """Forget all traces."""
+        self._traces.clear()
+        self._given_up.clear()
+        self._n_bytes = 0
+
+    def _after(self, trace_id: int, trace: OpenTrace, size: int) -> None:
+        """Count what a trace takes by now, and let go of what is too much."""
+        if trace.size > self._max_trace_bytes:
+            trace.let_go()
+        self._n_bytes += trace.size - size
+        if trace.is_over:
+            del self._traces[trace_id]
+            self._n_bytes -= trace.size
+        elif self._n_bytes > self._max_bytes:
+            self._make_room()
+
+    def _make_room(self) -> None:
+        """Let go of the spans of traces, until the others fit."""
+        for trace, _ in self._traces.values():
+            if self._n_bytes <= self._max_bytes:
+                return
+            self._n_bytes -= trace.size
+            trace.let_go()
+
+    def _evict(self, now: float) -> list[ReadableSpan]:
+        """Give up the quietest traces beyond the bounds; returns the roots of open records."""
+        lost: list[ReadableSpan] = []
+        too_old = now - self._max_age
+        while self._traces:
+            trace_id, (trace, since) = next(iter(self._traces.items()))
+            if len(self._traces) <= self._max_traces and since > too_old:
+                break
+            del self._traces[trace_id]
+            self._n_bytes -= trace.size
+            if found := trace.given_up():
+                lost += found
+                # What comes later would be judged with a part of its chunks.
+                self._given_up[trace_id] = None
+        while len(self._given_up) > MAX_GIVEN_UP:
+            del self._given_up[next(iter(self._given_up))]
+        return lost
+
 
 MAX_SPANS: Final = 1_000
 """Spans of AI applications kept of one trace. A RAG pipeline has tens; an agent that runs for hours
@@ -39,7 +172,7 @@ class _Node:
 
     parent: _Node | None = None
     span: object = None
-    """The span while it is open; None where nobody has seen it."""
+    """The span while it is open; None if it was never seen."""
 
     is_started: bool = False
     """Whether it was seen to start and has not ended."""
@@ -52,8 +185,8 @@ class _Node:
 
     is_ended: bool = False
     n_open: int = 0
-    """Spans that are open below it, apart from those below another open one. As it was when it
-    ended."""
+    """Number of spans that are open below it, without those below another open one; after it has
+    ended, what it was at its end."""
 
     has_dropped: bool = False
     """Whether some of what waited below it is gone, so that nothing there can be joined."""
@@ -124,7 +257,7 @@ class OpenTrace:
     def end(self, span: ReadableSpan, span_id: int) -> list[Group]:
         """Note a span that has ended; returns the records that are complete by now."""
         node = self._taken(span, span_id)
-        if not node.is_started:  # nobody told us of its start
+        if not node.is_started:  # its start was not heard of
             node.parent = self._above(span.parent, None, node)
         self._close(node)
         node.span = None
@@ -145,7 +278,15 @@ class OpenTrace:
         is_awaited = _is_awaited(node)  # what was retrieved may be what an answer rests on
         if node.was_ai:
             # Not looked for in most: a job may have thousands of other spans open.
-            ended[0].is_running = node.n_open > 0 and self._runs_on(node)
+            ended[0].is_running = node.n_open > 0 and any(
+                # Spans of LangChain's end from within.
+                each.is_started
+                and isinstance(each.span, ReadableSpan)
+                and each.span.instrumentation_scope is not None
+                and each.span.instrumentation_scope.name in semconv.NESTED_SCOPES
+                and _is_below(each, node)
+                for each in self._nodes.values()
+            )
         complete = [e for e in ended if e.is_record or (e.is_record_by_hand and not is_awaited)]
         left = [each for each in ended if each not in complete]
         if not node.was_ai:
@@ -259,11 +400,12 @@ class OpenTrace:
     def _above(self, parent: SpanContext | None, seen: object, below: _Node) -> _Node | None:
         """The node of a parent in this process; made where the parent was not seen to start.
 
-        None for a parent that stands below its own part: whoever makes ids up may have circles.
+        None for a parent that stands below its own part: ids that are made up may have circles.
         """
         if parent is None or parent.is_remote:
             return None
-        shown = seen if isinstance(seen, ReadableSpan) and _is_context(seen, parent) else None
+        shown = seen if isinstance(seen, ReadableSpan) else None
+        shown = shown if shown is not None and shown.get_span_context() == parent else None
         is_over = shown is not None and shown.end_time is not None
         node = self._nodes.get(parent.span_id)
         if node is None and shown is not None and is_over:
@@ -286,22 +428,10 @@ class OpenTrace:
             return True
         return any(_is_below(each, node) and each.is_ai for each in self._nodes.values())
 
-    def _runs_on(self, node: _Node) -> bool:
-        """Whether a span of LangChain's is open below one: such spans end from within."""
-        return any(_is_of_langchain(each) and _is_below(each, node) for each in self._open())
-
-    def _open(self) -> list[_Node]:
-        return [each for each in self._nodes.values() if each.is_started]
-
     def _release(self, groups: list[Group]) -> None:
         """Count groups as gone."""
         self.size -= sum(each.size for each in groups)
         self._n_spans -= sum(len(each.spans) for each in groups)
-
-
-def _is_context(span: ReadableSpan, context: SpanContext) -> bool:
-    found = span.get_span_context()
-    return found is context or found == context
 
 
 def _ai_above(node: _Node) -> _Node | None:
@@ -328,11 +458,6 @@ def _ended_ai_above(node: _Node) -> _Node | None:
     return found
 
 
-def _is_of_langchain(node: _Node) -> bool:
-    scope = node.span.instrumentation_scope if isinstance(node.span, ReadableSpan) else None
-    return scope is not None and scope.name in semconv.NESTED_SCOPES
-
-
 def _is_awaited(node: _Node) -> bool:
     """Whether something that was retrieved waits for an answer above."""
     above = node.parent
@@ -346,3 +471,114 @@ def _is_below(node: _Node, other: _Node) -> bool:
     while above is not None and above is not other:
         above = above.parent
     return above is not None
+
+
+MAX_LATER: Final = 32
+"""Answers after a retrieval that may have read it, the next ones."""
+
+MAX_LOOKED_FOR: Final = 10
+"""Documents of a retrieval that are looked for in a prompt."""
+
+PIECE: Final = 40
+"""Characters of a document by which it is looked for."""
+
+_ESCAPED: Final = re.compile(r"[\"\\\n\r\t<>&]")
+"""What JSON or HTML writes in another way."""
+
+MIN_HANDED_ON: Final = 20
+"""Characters of an answer from which on its words in a later prompt are no coincidence."""
+
+
+def join(groups: list[Group], name: str) -> tuple[list[Group], list[Group]]:
+    """Join retrievals with the answers that rest on them.
+
+    Args:
+        groups: What has ended side by side, in that order.
+        name: Name of the span that they stand below.
+
+    Returns:
+        The records, and what belongs to none.
+    """
+    evidence = [each for each in groups if each.retrieves and not each.generates]
+    given = [each for each in groups if each.generates and not each.retrieves]
+    if not evidence or not given or any(each.is_lost for each in (*evidence, *given)):
+        return [], groups
+    answers = [*map(_read, given)]
+    unclear: list[_Answer] = []
+    for found in evidence:
+        readers = _readers(found, answers)
+        if len(readers) == 1:
+            readers[0].evidence.append(found)
+        else:
+            unclear += readers
+    others = [each for each in answers if not each.evidence]
+    records = [
+        each.joined(name)
+        for each in answers
+        if each.evidence and each not in unclear and not any(map(each.is_handed_on_to, others))
+    ]
+    gone = {id(span) for record in records for span in record.spans}
+    return records, [each for each in groups if id(each.top) not in gone]
+
+
+@dataclass(slots=True, eq=False)
+class _Answer:
+    """What stands for an answer, with what its models have read and said."""
+
+    group: Group
+    prompt: str
+    said: list[str]
+    evidence: list[Group] = field(default_factory=list[Group])
+    """The retrievals that it rests on."""
+
+    @property
+    def started(self) -> int:
+        return self.group.top.start_time or 0
+
+    def is_handed_on_to(self, later: _Answer) -> bool:
+        """Whether a later one was made of this one: rewrites it, checks it, or goes on from it."""
+        if later.started < (self.group.top.end_time or 0):
+            return False
+        return any(len(text) >= MIN_HANDED_ON and text in later.prompt for text in self.said)
+
+    def joined(self, name: str) -> Group:
+        record = Group(self.group.top, joined_below=name)
+        for each in (*self.evidence, self.group):
+            record.add(each)
+        return record
+
+
+def _read(group: Group) -> _Answer:
+    kinds = [(span.attributes or {}, kind_of(span.attributes or {})) for span in group.spans]
+    models = [attributes for attributes, kind in kinds if kind == semconv.KIND_LLM]
+    said = [text.strip() for each in models if (text := answered(each))]
+    return _Answer(group, "\n".join(map(prompted, models)), said)
+
+
+def _readers(found: Group, answers: list[_Answer]) -> list[_Answer]:
+    """The answers that may rest on a retrieval; several where it cannot be told."""
+    ended = found.top.end_time or 0
+    later = [each for each in answers if each.started >= ended][:MAX_LATER]
+    texts = islice((text for span in found.spans for text in written_in(span)), MAX_LOOKED_FOR)
+    pieces = [_piece(text) for text in texts if text]
+    asked = str((found.top.attributes or {}).get(semconv.INPUT_VALUE, "")).strip()
+    # How many of the documents are in the prompt, and whether the query is.
+    shares = [
+        (sum(piece in each.prompt for piece in pieces), bool(asked) and asked in each.prompt)
+        for each in later
+    ]
+    if len(answers) == 1 and not any(each.has_moved for each in (found, answers[0].group)):
+        # Below one request: the prompt may be hidden, but must not speak against it.
+        return [each for each in later if not each.prompt or any(shares[0])]
+    best = max(shares, default=(0, False))
+    if not best[0]:  # two models may be asked the same, and one of them was given nothing
+        return []
+    first, *others = (each for each, share in zip(later, shares, strict=True) if share == best)
+    # A check of an answer reads the same documents, and so does the next turn of a talk.
+    return [first] if all(map(first.is_handed_on_to, others)) else [first, *others]
+
+
+def _piece(text: str) -> str:
+    """The beginning of a text, up to what a prompt may write in another way."""
+    beginning = _ESCAPED.split(text.strip(), maxsplit=1)[0][:PIECE]
+    return beginning or text[:PIECE]

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
+import re
 import sys
+from collections.abc import Sequence
 from typing import Final
 
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.trace import INVALID_SPAN_CONTEXT, NonRecordingSpan
 
-from claimspan_openinference._endings import error_of, was_left
 from claimspan_openinference._groups import Group
 from claimspan_openinference._kinds import APART, ENCLOSING, kind_of, kind_of_span
-from claimspan_openinference._reader import SpanReader, attributes_of
-from claimspan_openinference._retries import reject_attempts
+from claimspan_openinference._messages import answered
+from claimspan_openinference._questions import attributes_of
+from claimspan_openinference._reader import SpanReader, WaitsForPersonError
 from claimspan_tracing import semconv
 from claimspan_tracing.adapters import Run, RunKind, RunTree, request_context
 
@@ -52,7 +55,7 @@ def tree_of(group: Group, reader: SpanReader) -> RunTree:
         runs[_id(top)] = root
     for span, run in made:
         above = _above(span, runs, group.links)
-        # Ids may go round in circles, where somebody made them up.
+        # Ids may go round in circles, if they are made up.
         run.parent = root if above is None or _is_part_of(above, run) else above
     for run in tree.runs[1:]:
         _set_apart(run)
@@ -139,3 +142,91 @@ def _run(span: ReadableSpan, tree: RunTree) -> Run:
 def _id(span: ReadableSpan) -> int:
     context = span.get_span_context()
     return 0 if context is None else context.span_id
+
+
+_RETRYING: Final = re.compile(r"(Retry(?:Source|Guideline)?QueryEngine)\.")
+"""Names of the spans of such an engine. It asks again with another one of its class."""
+
+
+class RejectedAnswerError(Exception):
+    """An answer did not pass, and the engine asks again."""
+
+
+def reject_attempts(runs: Sequence[Run]) -> None:
+    """Mark what an engine has tried before it asked again as failed.
+
+    Args:
+        runs: All runs of a tree, in the order of their start.
+    """
+    engines = [run for run in runs if _retrying(run) and run.parent is not None]
+    again = [run for run in engines if _is_asked_again(run)]
+    for run in runs:
+        later = (each for each in again if each.parent is run.parent and each is not run)
+        if run.error is None and any(run.start < each.start for each in later):
+            run.error = RejectedAnswerError
+
+
+def _is_asked_again(run: Run) -> bool:
+    """Whether an engine is asked by another one, and not by the public method of its own."""
+    above = run.parent
+    is_same = above is not None and _retrying(above) == _retrying(run)
+    return is_same and above is not None and not _is_public(above) and _is_public(run)
+
+
+def _is_public(run: Run) -> bool:
+    return str(run.name).rpartition(".")[2] in ("query", "aquery")
+
+
+def _retrying(run: Run) -> str:
+    found = _RETRYING.match(str(run.name))
+    return "" if found is None else found.group(1)
+
+
+NO_OUTPUT: Final = frozenset({"", "null", "None"})
+"""What a span has for an output that returned nothing."""
+
+
+_DESCRIBED: Final = re.compile(r"(?:[\w.]+: )?(\w+)\b")
+"""The class of an exception at the beginning of a span's description of its status."""
+
+
+_KNOWN: Final[dict[str, type[BaseException]]] = {
+    "GeneratorExit": GeneratorExit,
+    "CancelledError": asyncio.CancelledError,
+    "KeyboardInterrupt": KeyboardInterrupt,
+    "SystemExit": SystemExit,
+    "GraphInterrupt": WaitsForPersonError,
+    "NodeInterrupt": WaitsForPersonError,
+}
+"""Exceptions that are no errors of the application, by name: a span tells no more of them."""
+
+
+def error_of(span: ReadableSpan) -> type[BaseException] | None:
+    """Return what ended a span; None where it ended well. The exception itself is gone."""
+    found = _KNOWN.get(_exception_of(span))
+    if span.status.is_ok:
+        # An instrumentation may take a wait for no error; what was caught is none.
+        return found if found is WaitsForPersonError else None
+    return found or RuntimeError
+
+
+def was_left(group: Group) -> bool:
+    """Whether the reader of a stream has left, before the model below had said all."""
+    if not group.is_running or not group.top.status.is_ok:
+        return False
+    attributes = group.top.attributes or {}
+    output = str(attributes.get(semconv.OUTPUT_VALUE, "")).strip()
+    if kind_of(attributes) not in ENCLOSING:
+        return False
+    if output in NO_OUTPUT:
+        return True
+    said = [answered(each).strip() for each in group.prompts]
+    return not any(text and (text in output or output in text) for text in said)
+
+
+def _exception_of(span: ReadableSpan) -> str:
+    """The name of the class of the last exception that a span tells of."""
+    told = [each.attributes or {} for each in span.events if each.name == semconv.EVENT_EXCEPTION]
+    named = str(told[-1].get(semconv.EVENT_EXCEPTION_TYPE, "")) if told else ""
+    described = _DESCRIBED.match(span.status.description or "")
+    return named.rpartition(".")[2] or (described.group(1) if described else "")

@@ -21,7 +21,7 @@ import claimspan_llama_index
 from claimspan.errors import ConfigError, MissingExtraError
 from claimspan_llama_index import _spans
 from claimspan_llama_index._reader import LlamaIndexReader
-from claimspan_llama_index._spans import OpenSpans
+from claimspan_llama_index._spans import SpanHandler
 from claimspan_tracing import Monitor
 from claimspan_tracing.capture.table import RunTable
 from claimspan_tracing.engine import Engine
@@ -152,8 +152,8 @@ HOOKS = [
     (RunTable, "close"),
     (Engine, "start_root"),
     (Engine, "submit"),
-    (OpenSpans, "_follow"),
-    (OpenSpans, "_end"),
+    (SpanHandler, "_follow"),
+    (SpanHandler, "_end"),
     (_spans, "documents_of"),
     (_spans, "role_of"),
     (_spans, "parent_of"),

@@ -54,7 +54,7 @@ from llama_index.core.tools.tool_spec.load_and_search import LoadAndSearchToolSp
 from llama_index.core.workflow import StartEvent, StopEvent, Workflow, step
 from llama_index_instrumentation import get_dispatcher
 
-from claimspan_llama_index._evidence import has_found
+from claimspan_llama_index._reader import has_found
 from claimspan_tracing.testing import InMemoryMonitor
 
 from buildings import FACTS, HIGH, TOWER

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from claimspan_tracing.read.acknowledged import acknowledges
+from claimspan_tracing.read.passages import acknowledges
 
 from buildings import FACTS, HIGH
 

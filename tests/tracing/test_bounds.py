@@ -22,7 +22,7 @@ from claimspan_tracing.adapters import Capture, RunKind, open_capture
 from claimspan_tracing.capture.runs import Run, RunTree
 from claimspan_tracing.capture.table import MAX_OPEN_TREES, MAX_TREE_RUNS, RunTable
 from claimspan_tracing.job import MAX_CHUNKS
-from claimspan_tracing.read.bounds import MAX_CHUNKS_BYTES, MAX_RUNS
+from claimspan_tracing.read.values import MAX_CHUNKS_BYTES, MAX_RUNS
 
 from lc_pipelines import Shelf, rag_chain
 from support import MonitorFactory, Spans, attributes

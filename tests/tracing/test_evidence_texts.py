@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from claimspan_tracing.read.handwritten import written_evidence
-from claimspan_tracing.read.reworded import set_otherwise
+from claimspan_tracing.read.prompted import set_otherwise
 
 QUERY = "How much does the reservoir hold?"
 LONG = "The reservoir above the town holds ninety million litres, and was built before the war."

@@ -9,7 +9,7 @@ from langchain_core.runnables import RunnableLambda
 
 from claimspan_langchain import ClaimspanCallbackHandler
 from claimspan_tracing.job import MAX_MESSAGE_BYTES, MAX_MESSAGES, MAX_MESSAGES_BYTES, GeneratorRun
-from claimspan_tracing.read.messages import read_messages
+from claimspan_tracing.read.values import read_messages
 from claimspan_tracing.testing import InMemoryMonitor
 
 from lc_pipelines import Shelf

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from claimspan_tracing.capture.reader import Document
 from claimspan_tracing.read.answering import Generated, answering
 from claimspan_tracing.read.context import Candidates, Context, find_context
-from claimspan_tracing.read.in_order import InOrder
-from claimspan_tracing.read.prompted import read_texts
+from claimspan_tracing.read.prompted import InOrder, read_texts
 from claimspan_tracing.text import MAX_JOINED
 
 LONG = "The reservoir above the town holds ninety million litres, and was built before the war."

@@ -2,7 +2,7 @@
 
 import pytest
 
-from claimspan_tracing.read.set_apart import text_set_apart
+from claimspan_tracing.read.unnamed import text_set_apart
 
 from buildings import FACTS, TOWER
 

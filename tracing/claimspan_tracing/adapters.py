@@ -43,10 +43,8 @@ from claimspan_tracing.lifecycle import restart_in_child
 from claimspan_tracing.model_objects import ModelObject, named_text, reply_of
 from claimspan_tracing.monitor import EXIT_TIMEOUT, Monitor, MonitorOptions
 from claimspan_tracing.options import GroundTruthLike
-from claimspan_tracing.read.acknowledged import acknowledges
-from claimspan_tracing.read.echoes import is_echo
 from claimspan_tracing.read.handwritten import written_evidence
-from claimspan_tracing.read.named_evidence import names_evidence
+from claimspan_tracing.read.passages import acknowledges, is_echo, names_evidence
 from claimspan_tracing.redact.redaction import Redactor
 from claimspan_tracing.remote import RemoteEvaluation, judge_spool
 from claimspan_tracing.run.pipeline import AttachedPipeline, Inputs, filled

@@ -24,6 +24,7 @@ from claimspan.text.shapes import is_mapping
 from claimspan.text.structured import MAX_JOINED, join_bounded
 
 __all__ = [
+    "MAX_CHARACTER_BYTES",
     "MAX_JOINED",
     "MAX_KEY_BYTES",
     "MAX_TEXT_BYTES",
@@ -114,18 +115,14 @@ def bounded(value: object, max_bytes: int) -> str:
         max_bytes: Length of the result in UTF-8, at most.
     """
     if type(value) is str:
-        if _is_plain(value, max_bytes):
+        # Short, ASCII and of one line, as keys, ids and most values are.
+        if len(value) <= max_bytes and value.isascii() and value.isprintable():
             return value
         if len(value) * MAX_CHARACTER_BYTES <= max_bytes:
             return _safe(value)
     # No character becomes shorter when it is cleaned, and each takes a byte at least, so that
     # nothing behind these characters can be part of the result.
     return cut(_safe(_text(value, max_bytes)), max_bytes)
-
-
-def _is_plain(text: str, max_bytes: int) -> bool:
-    """Whether a text is short, ASCII and of one line, as keys, ids and most values are."""
-    return len(text) <= max_bytes and text.isascii() and text.isprintable()
 
 
 def _text(value: object, limit: int | None) -> str:
@@ -217,7 +214,13 @@ class Walk:
 
     def text(self, value: object, max_bytes: int) -> str:
         """Return a value as a text; the empty text where there is no room for it."""
-        if type(value) is str and _is_plain(value, max_bytes):
+        # As in ``bounded``, but without a call, as there are many.
+        if (
+            type(value) is str
+            and len(value) <= max_bytes
+            and value.isascii()
+            and value.isprintable()
+        ):
             text = value
             self.size -= len(value)
         else:

@@ -23,7 +23,6 @@ from typing import Annotated, Final, NamedTuple, TypeVar
 
 import numpy as np
 import typer
-from claimspan.statistics.intervals import RESAMPLES
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
@@ -35,7 +34,7 @@ from claimspan.evaluation.result import Evaluation
 from claimspan.files.jsonl import read_text
 from claimspan.judges.protocol import Cell, Judge, SparseJudge
 from claimspan.records import RagRecord
-from claimspan.statistics import CONFIDENCE, SEED, Estimate
+from claimspan.statistics import CONFIDENCE, RESAMPLES, SEED, Estimate
 from claimspan.text.visible import visible
 from claimspan.verdicts import Claim, VerdictMatrix
 from claimspan_bench.resumed import evaluate_resumed, results_of_judge, version_of

@@ -23,8 +23,7 @@ from claimspan_tracing.engine.settings import Settings
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.job import Job, Outcome
 from claimspan_tracing.read.candidates import reader_of
-from claimspan_tracing.read.job_reader import read_job
-from claimspan_tracing.read.result import asked_nothing
+from claimspan_tracing.read.job_reader import asked_nothing, read_job
 from claimspan_tracing.read.splitting import split
 from claimspan_tracing.records import Event, Record, Records
 from claimspan_tracing.redact.redaction import MARGIN_BYTES

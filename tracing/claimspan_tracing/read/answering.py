@@ -93,8 +93,8 @@ def answering(
     it whose completion is another part of the response. Each one before these whose completion
     stands in the prompt of one of them took part: the parts of a map-reduce, the first draft of a
     refinement. Graders, titles and rejected drafts did not, nor did a model that was not asked the
-    question: what it made of documents is what the answering one read. But an agent that a tool
-    asks, and whose answer the tool returns as it is, took part: it was asked in other words.
+    question: it has prepared documents, which the model that answers has read. But an agent that a
+    tool asks took part if the tool returns its answer as it is: it was asked in other words.
 
     Args:
         generations: In the order in which they started.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 from typing import Final, TypeVar
 
 from claimspan_tracing.capture.reader import Document, Reader, Retrieval
@@ -10,17 +11,7 @@ from claimspan_tracing.capture.runs import Run, RunKind, RunTree
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.read.answering import is_no_answer
 
-__all__ = [
-    "counts",
-    "is_completed",
-    "is_written_alone",
-    "last_given",
-    "reader_of",
-    "seen_documents",
-    "seen_passages",
-    "try_read",
-    "was_thrown_away",
-]
+__all__ = ["Seen", "counts", "is_completed", "reader_of", "try_read", "was_thrown_away"]
 
 _T = TypeVar("_T")
 
@@ -51,7 +42,7 @@ def is_completed(run: Run) -> bool:
 def was_thrown_away(run: Run) -> bool:
     """Whether a run failed or belongs to an attempt that did, which something else made up for."""
     while run.parent is not None:
-        if run.failed_with(Exception):
+        if run.error is not None and issubclass(run.error, Exception):
             return True
         run = run.parent
     return False
@@ -62,95 +53,104 @@ def counts(run: Run) -> bool:
     return is_completed(run) and not was_thrown_away(run)
 
 
-def seen_documents(
-    tree: RunTree, retrievals: Sequence[tuple[Run, Retrieval]], guard: Guard
-) -> Iterator[Document]:
-    """Yield every document that was retrieved, given to a run, or returned by one."""
-    for _, each in retrievals:
-        yield from each.documents
-    for run in _others(tree):
-        yield from try_read(guard, reader_of(run).given_documents, run, NO_DOCUMENTS)
-        found = try_read(guard, reader_of(run).unreported_retrieval, run, None)
-        yield from () if found is None else found.documents
+class Seen:
+    """What a tree shows that a generator may have read."""
 
+    def __init__(
+        self, tree: RunTree, retrievals: Sequence[tuple[Run, Retrieval]], guard: Guard
+    ) -> None:
+        """Look at the runs that are no part of an attempt that was thrown away.
 
-def seen_passages(tree: RunTree, guard: Guard) -> Iterator[str]:
-    """Yield every text that may be evidence, and is no document."""
-    for run in _others(tree):
-        yield from try_read(guard, reader_of(run).passages, run, NO_TEXTS)
+        Args:
+            tree: The runs.
+            retrievals: What was retrieved in them.
+            guard: Counts the faults of readers.
+        """
+        self._guard = guard
+        self._retrievals: Final = [each for run, each in retrievals if not was_thrown_away(run)]
+        # Nor are those below a retriever: it hands on what they have found.
+        others = [run for run in tree.runs if not _is_in_retriever(run)]
+        self._steps: Final = [(run, reader_of(run)) for run in others if not was_thrown_away(run)]
 
+    def documents(self) -> Iterator[Document]:
+        """Return every document that was retrieved, given to a run, or returned by one."""
+        return chain.from_iterable(self._lists())
 
-def last_given(
-    tree: RunTree,
-    retrievals: Sequence[tuple[Run, Retrieval]],
-    generators: Sequence[Run],
-    guard: Guard,
-) -> list[Document] | None:
-    """Return the last list of documents that was handed on before the answer.
+    def _lists(self) -> Iterator[Sequence[Document]]:
+        for each in self._retrievals:
+            yield each.documents
+        for run, reader in self._steps:
+            yield try_read(self._guard, reader.given_documents, run, NO_DOCUMENTS)
+            found = try_read(self._guard, reader.unreported_retrieval, run, None)
+            if found is not None:
+                yield found.documents
 
-    None where there is none. A list that lacks everything of one retriever is one of several that
-    were handed on side by side, and cannot be all that was read.
+    def passages(self) -> list[str]:
+        """Return every text that may be evidence, and is no document."""
+        found: list[str] = []
+        for run, reader in self._steps:
+            found += try_read(self._guard, reader.passages, run, NO_TEXTS)
+        return found
 
-    Args:
-        tree: The runs.
-        retrievals: What was retrieved.
-        generators: The runs that may have answered; without any, a function of the user's did.
-        guard: Counts the faults of readers.
-    """
-    until = max((run.start for run in generators), default=None)
-    given: list[Document] = []
-    for run in _others(tree):
-        if until is None or run.start <= until:
-            given = [*try_read(guard, reader_of(run).given_documents, run, NO_DOCUMENTS)] or given
-    texts = {str(document.text) for document in given}
-    found = [{str(each.text) for each in one.documents} for _, one in retrievals if one.documents]
-    return given if given and all(texts & each for each in found) else None
+    def last_given(self, generators: Sequence[Run]) -> list[Document] | None:
+        """Return the last list of documents that was handed on before the answer.
 
+        None where there is none. A list that lacks everything of one retriever is one of several
+        that were handed on side by side, and cannot be all that was read.
 
-def is_written_alone(tree: RunTree, response: str, guard: Guard) -> bool:
-    """Whether code put the response together from nothing that was found, as a refusal is.
+        Args:
+            generators: The runs that may have answered; without any, a function of the user's did.
+        """
+        until = max((run.start for run in generators), default=None)
+        given: list[Document] = []
+        for run, reader in self._steps:
+            if until is None or run.start <= until:
+                found = try_read(self._guard, reader.given_documents, run, NO_DOCUMENTS)
+                given = [*found] or given
+        texts = {str(document.text) for document in given}
+        lists = [{str(each.text) for each in one.documents} for one in self._retrievals]
+        return given if given and all(texts & each for each in lists if each) else None
 
-    The run that did is the first one that returned it. It was given no evidence, and of what it has
-    found itself models have said no more than how good it is.
+    def is_written_alone(self, response: str) -> bool:
+        """Whether code put the response together from nothing that was found, as a refusal is.
 
-    Args:
-        tree: The runs.
-        response: What the pipeline returned, and no model has said.
-        guard: Counts the faults of readers.
-    """
-    said = response.strip()
-    steps = (run for run in _others(tree) if is_completed(run) and run.kind is RunKind.CHAIN)
-    for run in sorted(steps, key=lambda run: run.end or 0):
-        read = reader_of(run)
+        The run that did is the first one that returned it. It was given no evidence, and of what it
+        has found itself models have said no more than how good it is.
+
+        Args:
+            response: What the pipeline returned, and no model has said.
+        """
+        said = response.strip()
+        chains = [e for e in self._steps if e[0].kind is RunKind.CHAIN and is_completed(e[0])]
         nothing: object = ""
-        if str(try_read(guard, read.response, run, nothing)).strip() == said:
-            given = [*try_read(guard, read.given_documents, run, NO_DOCUMENTS)]
-            texts = [*try_read(guard, read.passages, run, NO_TEXTS)]
-            is_given = bool(given) or any(text.strip() != said for text in texts)
-            return not is_given and _has_graded(run, guard)
-    return False
+        for run, reader in sorted(chains, key=lambda each: each[0].end or 0):
+            if str(try_read(self._guard, reader.response, run, nothing)).strip() == said:
+                given = [*try_read(self._guard, reader.given_documents, run, NO_DOCUMENTS)]
+                texts = try_read(self._guard, reader.passages, run, NO_TEXTS)
+                is_given = bool(given) or any(text.strip() != said for text in texts)
+                return not is_given and self._has_graded(run)
+        return False
+
+    def _has_graded(self, run: Run) -> bool:
+        """Whether models said grades alone of what a run has found itself, if it has found any."""
+        inner = [each for each in run.tree.runs if _is_within(each, run)]
+        found = max((each.start for each in inner if each.kind is RunKind.RETRIEVER), default=None)
+        models = [each for each in inner if each.kind is RunKind.GENERATOR]
+        later = [each for each in models if found is None or each.start >= found]
+        said = [try_read(self._guard, reader_of(each).generation, each, None) for each in later]
+        grades = [is_no_answer(str(each.completion)) for each in said if each is not None]
+        return all(grades) and (found is None or bool(grades))
 
 
-def _has_graded(run: Run, guard: Guard) -> bool:
-    """Whether models said grades alone of what a run has found itself, if it has found anything."""
-    inner = [each for each in run.tree.runs if _is_within(each, run)]
-    found = max((each.start for each in inner if each.kind is RunKind.RETRIEVER), default=None)
-    models = [each for each in inner if each.kind is RunKind.GENERATOR]
-    later = [each for each in models if found is None or each.start >= found]
-    said = [try_read(guard, reader_of(each).generation, each, None) for each in later]
-    grades = [is_no_answer(str(each.completion)) for each in said if each is not None]
-    return all(grades) and (found is None or bool(grades))
+def _is_in_retriever(run: Run) -> bool:
+    """Whether a run is a retriever, or part of one."""
+    each: Run | None = run
+    while each is not None and each.kind is not RunKind.RETRIEVER:
+        each = each.parent
+    return each is not None
 
 
 def _is_within(inner: Run, outer: Run) -> bool:
     while inner.parent is not None and inner is not outer:
         inner = inner.parent
     return inner is outer
-
-
-def _others(tree: RunTree) -> Iterator[Run]:
-    """The runs that are no part of a retriever, nor of an attempt that was thrown away."""
-    for run in tree.runs:
-        is_retriever = run.kind is RunKind.RETRIEVER or run.has_ancestor(RunKind.RETRIEVER)
-        if not is_retriever and not was_thrown_away(run):
-            yield run

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import chain, islice
 from typing import Final, Literal
 
 from claimspan.text.shown import without_shown
 from claimspan_tracing import semconv
 from claimspan_tracing.capture.reader import Document
-from claimspan_tracing.read.acknowledged import acknowledges
 from claimspan_tracing.read.answering import (
     MIN_HANDED_ON,
     Generated,
@@ -19,16 +21,21 @@ from claimspan_tracing.read.answering import (
     may_have_given,
     was_asked,
 )
-from claimspan_tracing.read.explained import Explained
-from claimspan_tracing.read.handwritten import written_evidence
-from claimspan_tracing.read.overlaps import apart, text_of
+from claimspan_tracing.read.handwritten import MIN_EVIDENCE, written_evidence
+from claimspan_tracing.read.passages import acknowledges
 from claimspan_tracing.read.printed_fields import with_printed_fields
-from claimspan_tracing.read.prompted import is_made_of, read_texts
-from claimspan_tracing.read.reworded import set_otherwise
+from claimspan_tracing.read.prompted import (
+    InOrder,
+    Row,
+    is_made_of,
+    read_texts,
+    rows_of,
+    set_otherwise,
+)
 from claimspan_tracing.read.unnamed import unnamed_evidence
 from claimspan_tracing.text import MAX_JOINED, MAX_KEY_BYTES, bounded
 
-__all__ = ["Candidates", "Context", "ContextSource", "find_context"]
+__all__ = ["Candidates", "Context", "find_context"]
 
 ContextSource = Literal["prompt", "last_documents", "retriever"]
 """The values of ``claimspan.context.source``."""
@@ -50,6 +57,16 @@ MAX_BEGINNING: Final = 1_000
 
 MAX_CANDIDATES_CHARACTERS: Final = 2 * 1024 * 1024
 """Characters of all of them: twice what is kept of a record. Each is read a few times."""
+
+
+MIN_SHARED: Final = 0.5
+"""Share of a document's rows of words that a text has which holds it, as a whole or cut."""
+
+_PARAGRAPH_END: Final = re.compile(r"\n\s*\n")
+
+_ESCAPE: Final = "\\u"
+_ESCAPED: Final = re.compile(r"(?:\\u[0-9a-fA-F]{4})+")
+"""Letters beyond ASCII, as JSON writes them by default."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +98,7 @@ class Candidates:
     none, or where it cannot be all that was."""
 
     is_written_alone: Callable[[], bool]
-    """Returns whether code wrote the response, and was given nothing that was found."""
+    """Returns whether code wrote the response without being given a document or other evidence."""
 
     is_by_hand: Callable[[], bool]
     """Returns whether the prompt may hold evidence that was written there by hand: no retriever and
@@ -111,11 +128,12 @@ def find_context(
         asked: What retrievers were asked: the question in other words, or parts of it.
     """
     if "\n" in response.strip():  # the words of passages below an answer are no model's
-        seen = [text_of(document) for document in _once(candidates.documents())]
+        seen = [str(document.text) for document in _once(candidates.documents())]
         response = without_shown(response, seen)
     questions = {each.strip() for each in (query, *asked)} - {""} if query.strip() else set[str]()
     found = _context(candidates, generations, query, response, questions)
-    # What a model made of documents without being asked may stand in the prompt as no evidence.
+    # A model that was not asked the question may have prepared documents, so that the prompt of the
+    # model that answered has its words and nothing else that is evidence.
     is_empty = found.documents is not None and not found.documents
     return _context(candidates, generations, query, response, ()) if is_empty else found
 
@@ -134,11 +152,11 @@ def _context(
     prompts = _whole(answers)
     if prompts:
         others = _unknown(found, candidates.documents())
-        # Beside what a pipeline names, a document that holds what a model has said is the answer to
-        # a part of the question. Where it names nothing, that is a compressed chunk.
+        # If a pipeline names its documents, any other one with the words of a completion is the
+        # answer to a part of the question. If it names none, it is a chunk that was compressed.
         others = _without_said(generations, others) if candidates.named else others
         found = apart(prompts, [*found, *_others_in(prompts, found, others)])
-        # What a model made of documents, without being asked, is what the answering one read.
+        # Completions of models that were not asked the question are evidence: prepared documents.
         own = [each for each in generations if was_asked(each, questions)]
         own_words = {query.strip(), *_written(generations, [*own, *answers], response)}
         texts = _unexplained(prompts, answers, candidates.passages(), found, own_words)
@@ -191,8 +209,8 @@ def _named_in_prompt(
 
 def _unknown(found: Sequence[Document], documents: Iterable[Document]) -> list[Document]:
     """The documents without those that were found already."""
-    known = {_key(document) for document in found}
-    return [document for document in _once(documents) if _key(document) not in known]
+    known = {(_id_of(document), str(document.text)) for document in found}
+    return [document for key, document in _keyed(documents).items() if key not in known]
 
 
 def _without_said(
@@ -205,7 +223,9 @@ def _without_said(
         document
         for document in documents
         if all(
-            _is_in(prompt, text_of(document)) for text, prompt in said if text in text_of(document)
+            _is_in(prompt, str(document.text))
+            for text, prompt in said
+            if text in str(document.text)
         )
     ]
 
@@ -234,9 +254,9 @@ def _with_reworded(
 ) -> list[Document | None]:
     """Add the documents that stand in the prompts in other letters, or with marks."""
     pairs = [*zip(others, parts, strict=True)]
-    known = [text_of(each) for each in found] + [text_of(d) for d, part in pairs if part is d]
+    known = [str(each.text) for each in found] + [str(d.text) for d, part in pairs if part is d]
     # Also what seems to be cut: marks between its lines leave its beginning as it is.
-    unsure = [text_of(document) for document, part in pairs if part is not document]
+    unsure = [str(document.text) for document, part in pairs if part is not document]
     # The words where sentences meet prove nothing for the window that was made of them.
     rows = zip(unsure, set_otherwise(prompts, unsure, known) if unsure else (), strict=True)
     is_there = (is_read and not is_made_of(text, known) for text, is_read in rows)
@@ -261,7 +281,7 @@ def _unexplained(
     # The results of tools are messages of the prompt; any other text has to be found there.
     others = [text for text in texts if text not in results]
     there = {*results, *(text for text in read_texts(prompts, others) if text is not None)}
-    explained = Explained([text_of(document) for document in found])
+    explained = Explained([str(document.text) for document in found])
     rest = (explained.rest_of(text) for text in texts if text in there)
     return [*dict.fromkeys(chain.from_iterable(rest))]
 
@@ -269,10 +289,9 @@ def _unexplained(
 def _written(
     generations: Sequence[Generated], own: Sequence[Generated], response: str
 ) -> Iterator[str]:
-    """Yield the response and what models have said, apart from what they have only copied.
+    """Yield the response and each completion, without those that a model copied from its prompt.
 
-    A text that a model had read before it said so was its evidence: an agent may give back what a
-    tool returned, word for word.
+    Those are evidence: an agent may give back what a tool returned, word for word.
     """
     answer = response.strip()
     gave_it = [each for each in generations if answer in each.completion]
@@ -300,7 +319,7 @@ def _messages(generation: Generated) -> Sequence[str]:
 def _without_own(text: str, own: Sequence[Generated], found: Sequence[Document]) -> Sequence[str]:
     """What of a text is evidence beside what models have said that were asked: answers to parts.
 
-    A text that a model had read before it said so was its evidence, and not made of its answer.
+    A text that stood in a model's prompt before the model repeated it was not made of its answer.
     """
     said = [
         completion
@@ -309,7 +328,7 @@ def _without_own(text: str, own: Sequence[Generated], found: Sequence[Document])
         and completion in text
         and not _is_in(each.prompt, text[:MAX_BEGINNING])
     ]
-    return Explained([*map(text_of, found), *said]).rest_of(text) if said else [text]
+    return Explained([*(str(each.text) for each in found), *said]).rest_of(text) if said else [text]
 
 
 def _from_prompt(text: str) -> Document:
@@ -329,7 +348,7 @@ def _read(prompts: Sequence[str], documents: Sequence[Document]) -> list[Documen
 
 
 def _parts(prompts: Sequence[str], documents: Sequence[Document]) -> list[Document | None]:
-    texts = [*map(text_of, documents)]
+    texts = [str(document.text) for document in documents]
     return [
         part if part is None else document if part == text else replace(document, text=part)
         for document, text, part in zip(documents, texts, read_texts(prompts, texts), strict=True)
@@ -337,41 +356,149 @@ def _parts(prompts: Sequence[str], documents: Sequence[Document]) -> list[Docume
 
 
 def _once(documents: Iterable[Document]) -> list[Document]:
-    """The first ones, each text with its id once: documents pass through many runs."""
+    return [*_keyed(documents).values()]
+
+
+def _keyed(documents: Iterable[Document]) -> dict[tuple[str, str], Document]:
+    """The first documents, each text with its id once: they pass through many runs.
+
+    The text of each is one, and no longer than a prompt that is looked at can be. Behind a document
+    come forms of it with more around its text, as sentence windows keep them in its metadata.
+    """
     found: dict[tuple[str, str], Document] = {}
-    room = MAX_CANDIDATES_CHARACTERS
-    for document in chain.from_iterable(map(_with_windows, _once_each(documents))):
-        key = _key(document)
-        if key in found:
-            continue
-        found[key] = document
-        room -= len(key[1])
-        if len(found) >= MAX_CANDIDATES or room <= 0:
-            break
-    return [*found.values()]
-
-
-def _once_each(documents: Iterable[Document]) -> Iterator[Document]:
-    """The documents without those that consist of the same objects as one before."""
     seen: dict[tuple[int, int, int], Document] = {}
+    room = MAX_CANDIDATES_CHARACTERS
     for document in documents:
         same = id(document.text), id(document.id), id(document.metadata)
         # With the document: what it refers to must live, or its identity may be another's.
-        if seen.setdefault(same, document) is document:
-            yield document
+        if seen.setdefault(same, document) is not document:
+            continue
+        text, id_ = document.text, _id_of(document)
+        text = text[:MAX_JOINED] if isinstance(text, str) else bounded(text, MAX_JOINED)
+        forms = [text]
+        # A mapping of another kind may do anything when it is read.
+        values = document.metadata.values() if document.metadata.__class__ is dict else ()
+        for value in islice(values, MAX_FIELDS):
+            if isinstance(value, str) and len(value) > len(text) > 0 and text in value:
+                forms.append(value[:MAX_JOINED])
+        for form in forms:
+            if (id_, form) not in found:
+                is_same = form is document.text
+                found[id_, form] = document if is_same else replace(document, text=form)
+                room -= len(form)
+            if len(found) >= MAX_CANDIDATES or room <= 0:
+                return found
+    return found
 
 
-def _with_windows(document: Document) -> Iterator[Document]:
-    """A document, and forms of it with more around its text, as sentence windows keep them."""
-    yield document
-    text = text_of(document)
-    # A mapping of another kind may do anything when it is read.
-    is_plain = type(document.metadata) is dict
-    for value in islice(document.metadata.values() if is_plain else (), MAX_FIELDS):
-        if isinstance(value, str) and len(value) > len(text) > 0 and text in value:
-            yield replace(document, text=value)
+def _id_of(document: Document) -> str:
+    return document.id if type(document.id) is str else bounded(document.id, MAX_KEY_BYTES)
 
 
-def _key(document: Document) -> tuple[str, str]:
-    id_ = document.id
-    return id_ if type(id_) is str else bounded(id_, MAX_KEY_BYTES), text_of(document)
+def apart(prompts: Sequence[str], found: Sequence[Document]) -> list[Document]:
+    """Return documents without those that stand in the prompts only within another one.
+
+    Where leaves were merged into their parent, or sentences into a window, that one was read. Of a
+    document that was split between prompts, the beginning was found in one, and more in others.
+
+    Args:
+        prompts: What the model read.
+        found: The documents that stand there, each with the part of its text that does.
+    """
+    found = _longest(found)
+    # Without the white space around them, which a prompt may lack.
+    texts = [str(document.text).strip() for document in found]
+    return [
+        document
+        for document, text in zip(found, texts, strict=True)
+        if not (around := [t for t in texts if len(t) > len(text) and text in t])
+        or any(text in _outside(prompt, around) for prompt in prompts)
+    ]
+
+
+def _longest(found: Sequence[Document]) -> list[Document]:
+    """The documents, each in place of the parts of it that it begins with."""
+    parts: dict[str, list[Document]] = {}
+    for document in found:
+        if isinstance(document.id, str):
+            parts.setdefault(document.id, []).append(document)
+    if all([len(each) == 1 for each in parts.values()]):
+        return [*found]
+    whole = (_longest_of(each, parts.get(str(each.id), [each])) for each in found)
+    return [*{id(each): each for each in whole}.values()]
+
+
+def _longest_of(part: Document, same: Sequence[Document]) -> Document:
+    """The longest part of a document that begins as another part of it does."""
+    form = _form(part)
+    return max((each for each in same if _form(each).startswith(form)), key=lambda e: len(_form(e)))
+
+
+def _form(document: Document) -> str:
+    return " ".join(str(document.text).split())
+
+
+def _outside(prompt: str, texts: Iterable[str]) -> str:
+    for text in sorted(texts, key=len, reverse=True):
+        prompt = prompt.replace(text, "\0")
+    return prompt
+
+
+class Explained:
+    """Tells which parts of a text are evidence of their own, beside documents that were read."""
+
+    def __init__(self, known: Sequence[str]) -> None:
+        """Take the texts of the documents."""
+        self._known = known
+
+    def rest_of(self, text: str) -> list[str]:
+        """Return what no document explains of a text: all of it, or whole paragraphs."""
+        # Not sought where no escape is: the text may be all documents in a row.
+        text = _ESCAPED.sub(_unescaped, text) if _ESCAPE in text else text
+        places = InOrder(text)
+        inside = [each for each in self._known if places.has(each)]
+        if inside and len(text) - sum(map(len, inside)) < MIN_EVIDENCE:
+            return []
+        if not inside and not self._explain(text):
+            return [text]
+        paragraphs = (each.strip() for each in _PARAGRAPH_END.split(text))
+        rest = (self._beside(p) for p in paragraphs if len(p) >= MIN_EVIDENCE)
+        return [p for p in rest if len(p) >= MIN_EVIDENCE]
+
+    def _beside(self, paragraph: str) -> str:
+        """What a paragraph has beside the last one of a document, which it goes on from."""
+        if self._explain(paragraph):
+            return ""
+        last = (each for each in self._ends if paragraph.startswith(each))
+        return paragraph[len(max(last, key=len, default="")) :].strip()
+
+    def _explain(self, text: str) -> bool:
+        """Whether a document stands in a text, or the text in one, also with other signs."""
+        stripped = text.strip()
+        if any(stripped in each or each in text for each in self._known):
+            return True
+        rows = {*rows_of(text)}
+        # Most texts share no row with any document.
+        if not rows or rows.isdisjoint(self._all_rows):
+            return False
+        shared = ((len(own & rows), len(own)) for own in self._rows if own)
+        return any(n >= MIN_SHARED * min(size, len(rows)) for n, size in shared)
+
+    @cached_property
+    def _ends(self) -> list[str]:
+        """The last paragraphs of documents that have several."""
+        parted = (_PARAGRAPH_END.split(each.strip()) for each in self._known)
+        return [parts[-1] for parts in parted if len(parts) > 1]
+
+    @cached_property
+    def _rows(self) -> list[set[Row]]:
+        return [{*rows_of(each)} for each in self._known]
+
+    @cached_property
+    def _all_rows(self) -> set[Row]:
+        return set[Row]().union(*self._rows)
+
+
+def _unescaped(found: re.Match[str]) -> str:
+    text = str(json.loads(f'"{found[0]}"'))
+    return text if text.isprintable() else found[0]

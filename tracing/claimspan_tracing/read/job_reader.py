@@ -5,45 +5,51 @@ After this no framework object is referred to.
 
 from __future__ import annotations
 
+import asyncio
+import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, NamedTuple
 
+from opentelemetry.context import get_current
 from opentelemetry.trace import NonRecordingSpan, format_span_id, format_trace_id
+from pydantic import JsonValue
 
 from claimspan import Chunk, RagRecord
 from claimspan.files.ground_truth import ID_KEYS
 from claimspan.text.abstention import abstains
+from claimspan.text.shapes import is_mapping
 from claimspan.text.shown import without_shown
-from claimspan_tracing.capture.reader import Generation
+from claimspan_tracing import semconv
+from claimspan_tracing.capture.reader import Generation, Retrieval
 from claimspan_tracing.capture.runs import Run, RunKind, RunTree
 from claimspan_tracing.decide.status import Status
 from claimspan_tracing.guard import Guard
-from claimspan_tracing.job import GeneratorRun, Job, RetrieverRun, union_of
-from claimspan_tracing.read.answering import Generated
-from claimspan_tracing.read.asked import asked_of
-from claimspan_tracing.read.attached import attached_to
-from claimspan_tracing.read.bounds import first_chunks
+from claimspan_tracing.job import MAX_CHUNKS, GeneratorRun, Job, RetrieverRun, union_of
+from claimspan_tracing.read.answering import Generated, gave
 from claimspan_tracing.read.candidates import (
+    Seen,
     counts,
-    is_written_alone,
-    last_given,
+    is_completed,
     reader_of,
-    seen_documents,
-    seen_passages,
     try_read,
     was_thrown_away,
 )
-from claimspan_tracing.read.context import Candidates, Context, ContextSource, find_context
-from claimspan_tracing.read.labelled import labelled_question
-from claimspan_tracing.read.result import NOTHING_ASKED, Result, result_of
-from claimspan_tracing.read.run_reader import ReadRuns, error_type_of, read_runs
-from claimspan_tracing.read.splitting import Split
-from claimspan_tracing.read.values import Values
-from claimspan_tracing.text import MAX_JOINED, MAX_TEXT_BYTES, Walk, join_bounded
+from claimspan_tracing.read.context import Candidates, Context, find_context
+from claimspan_tracing.read.splitting import Split, asked_of
+from claimspan_tracing.read.unnamed import labelled_question
+from claimspan_tracing.read.values import (
+    Part,
+    Values,
+    bounded_chunks,
+    bounded_runs,
+    first_chunks,
+    read_messages,
+)
+from claimspan_tracing.text import MAX_JOINED, MAX_TEXT_BYTES, Walk, clean, join_bounded, to_json
 
-__all__ = ["read_job"]
+__all__ = ["asked_nothing", "read_job"]
 
 MAX_PROMPT_BYTES: Final = 4 * MAX_JOINED
 """Bytes of a prompt in which chunks are looked for: whatever its characters are, it has as many as
@@ -55,19 +61,24 @@ TOOL: Final = "tool"
 TOLD: Final = ("system", "user")
 """Roles of the messages in which an application tells a model what to answer from."""
 
+NOTHING_ASKED: Final = "no question was asked: the run only retrieved, built or checked"
+"""Why a run is no record."""
+
+REPEATED: Final = "the pipeline returned what it retrieved, and no answer"
+
+MIN_REPEATED: Final = 40
+"""Characters of a chunk from which on a response that has them repeats it, and not by chance."""
+
+CONTEXT_KEYS: Final = (semconv.SESSION_ID, semconv.USER_ID, semconv.TAGS)
+"""Keys in OpenTelemetry's context at which OpenInference's ``using_session``, ``using_user`` and
+``using_tags`` keep their values."""
+
+ATTRIBUTE_KEYS: Final = (*semconv.SESSION_KEYS, *semconv.USER_KEYS, semconv.TAGS)
+"""Keys of the metadata whose values are attributes by themselves."""
+
+_NOTHING: Final = Retrieval(None, ())
 
 ReadRun = RetrieverRun | GeneratorRun
-
-
-class _Found(NamedTuple):
-    """What a record is about."""
-
-    query: str
-    response: str
-    chunks: tuple[Chunk, ...]
-    n_chunks: int
-    source: ContextSource
-    result: Result
 
 
 def read_job(
@@ -85,25 +96,39 @@ def read_job(
         tree: Its root has ended, or was given up.
         guard: Counts the faults of the reader. What a reader cannot read is empty.
         several: Its answers, where it gave more than one: it is not evaluated then.
-        margin: Bytes kept of each text beyond its bound, for whoever cuts it there: a redactor has
+        margin: Bytes kept of each text beyond its bound, for what cuts it there: a redactor has
             to see more of a text than is left of it.
         capture_content: As ``Job.capture_content``.
         whole_values: As ``Job.whole_values``.
     """
-    root = tree.root
-    of = Values(guard, _ended(root), margin, Walk(margin=margin))
+    root, reader = tree.root, tree.reader
+    ended = root.end or max([run.end or run.start for run in tree.runs])
+    of = Values(guard, ended, margin, Walk(margin=margin))
     # First, since samplers decide on it: chunks may use up what may be walked.
-    metadata = attached_to(tree, of.walk, guard)
-    read = read_runs(tree, of)
-    found = _found(tree, read, several, of)
+    metadata = _attached_to(tree, of)
+    read = _read_runs(tree, of)
+    generated = _generated(read.generations, of)
+    query = of.text(try_read(guard, reader.query, root, None))
+    with guard:
+        query = labelled_question(query, generated)
+    if several is None:
+        response = of.text(try_read(guard, reader.response, root, None))
+        query = _asked(query, response, tree, generated, read, guard)
+    else:
+        response = of.text(join_bounded(several.answers, "\n"))
+    context = _context(tree, read, generated, query, response, guard)
+    chunks, n_chunks = _chunks(context, read, of)
+    result = _result_of(tree, generated, chunks, response, guard, read.retrievers)
+    if several is not None:
+        result = _Result(Status.SEVERAL_ANSWERS, several.reason)
     span = tree.span.get_span_context()
     return Job(
         record=RagRecord(
-            query=found.query,
-            response=found.response,
-            chunks=found.chunks,
+            query=query,
+            response=response,
+            chunks=chunks,
             metadata=metadata,
-            id=_record_id(root.metadata, of),
+            id=next((of.text(root.metadata[k]) for k in ID_KEYS if k in root.metadata), None),
         ),
         trace_id=format_trace_id(span.trace_id),
         span_id=format_span_id(span.span_id),
@@ -112,23 +137,28 @@ def read_job(
         root_ended=isinstance(tree.span, NonRecordingSpan),
         route=of.text(root.name),
         started=root.start,
-        ended=of.ended,
-        error_type=error_type_of(root),
-        runs=_shown(read.kept, tree, found.result),
-        context_source=found.source if found.chunks else "",
-        chunks_found=found.n_chunks,
-        rewritten=_rewritten(found.query, tree, read, found.chunks, of),
+        ended=ended,
+        error_type=_error_type_of(root),
+        runs=_shown(read.kept, tree, result),
+        context_source=context.source if chunks else "",
+        chunks_found=n_chunks,
+        rewritten=_rewritten(query, tree, read, chunks, of),
         runs_dropped=read.dropped,
-        abstained=abstains(without_shown(found.response, [each.text for each in found.chunks])),
-        status=found.result.status,
-        reason=found.result.reason,
+        abstained=abstains(without_shown(response, [each.text for each in chunks])),
+        status=result.status,
+        reason=result.reason,
         capture_content=capture_content,
         whole_values=whole_values,
     )
 
 
-def _shown(kept: Sequence[ReadRun], tree: RunTree, result: Result) -> tuple[ReadRun, ...]:
-    """The runs that get a span, without the corpus of an index, which nobody has searched."""
+def asked_nothing(job: Job) -> bool:
+    """Whether a run is no query: it only retrieved, built an index, or judged an answer."""
+    return job.status is Status.NO_ANSWER and job.reason == NOTHING_ASKED
+
+
+def _shown(kept: Sequence[ReadRun], tree: RunTree, result: _Result) -> tuple[ReadRun, ...]:
+    """The runs that get a span, without the corpus of an index, which was not searched."""
     if result.reason != NOTHING_ASKED or tree.of_kind(RunKind.RETRIEVER):
         return tuple(kept)
     if not any(isinstance(run, GeneratorRun) for run in kept):
@@ -140,31 +170,12 @@ def _shown(kept: Sequence[ReadRun], tree: RunTree, result: Result) -> tuple[Read
     )
 
 
-def _found(tree: RunTree, read: ReadRuns, several: Split | None, of: Values) -> _Found:
-    """Find question, answer and chunks, and the state that they lead to."""
-    query = of.text(try_read(of.guard, tree.reader.query, tree.root, None))
-    generated = _generated(read.generations, of)
-    with of.guard:
-        query = labelled_question(query, generated)
-    if several is None:
-        response = of.text(try_read(of.guard, tree.reader.response, tree.root, None))
-        query = _asked(query, response, tree, generated, read, of.guard)
-    else:
-        response = of.text(join_bounded(several.answers, "\n"))
-    context = _context(tree, read, generated, query, response, of.guard)
-    chunks, n_chunks = _chunks(context, read, of)
-    result = result_of(tree, generated, chunks, response, of.guard, read.retrievers)
-    if several is not None:
-        result = Result(Status.SEVERAL_ANSWERS, several.reason)
-    return _Found(query, response, chunks, n_chunks, context.source, result)
-
-
 def _asked(
     query: str,
     response: str,
     tree: RunTree,
     generated: Sequence[Generated],
-    read: ReadRuns,
+    read: _ReadRuns,
     guard: Guard,
 ) -> str:
     """The question of the record; what the retrievers were asked where the run was given none."""
@@ -179,9 +190,11 @@ def _generated(generations: Sequence[tuple[Run, Generation]], of: Values) -> lis
     """Those that may have given the answer: a retriever's own rewrite queries."""
     return [
         Generated(
-            of.bounded(each.prompt, MAX_PROMPT_BYTES),
-            of.bounded(each.completion, MAX_TEXT_BYTES),
-            _tool_results(each, of),
+            of.text(each.prompt, MAX_PROMPT_BYTES),
+            of.text(each.completion, MAX_TEXT_BYTES),
+            _texts_of(each, (TOOL,), of)
+            if each.tool_results is None
+            else tuple([of.text(text, MAX_TEXT_BYTES) for text in each.tool_results]),
             _texts_of(each, TOLD, of),
             _texts_of(each, TOLD[:1], of),
         )
@@ -190,20 +203,14 @@ def _generated(generations: Sequence[tuple[Run, Generation]], of: Values) -> lis
     ]
 
 
-def _tool_results(generation: Generation, of: Values) -> tuple[str, ...]:
-    if generation.tool_results is None:
-        return _texts_of(generation, (TOOL,), of)
-    return tuple([of.bounded(text, MAX_TEXT_BYTES) for text in generation.tool_results])
-
-
 def _texts_of(generation: Generation, roles: tuple[str, ...], of: Values) -> tuple[str, ...]:
     told = [text for role, text in generation.messages if role in roles]
-    return tuple([of.bounded(text, MAX_TEXT_BYTES) for text in told])
+    return tuple([of.text(text, MAX_TEXT_BYTES) for text in told])
 
 
 def _context(
     tree: RunTree,
-    read: ReadRuns,
+    read: _ReadRuns,
     generated: Sequence[Generated],
     query: str,
     response: str,
@@ -211,16 +218,16 @@ def _context(
 ) -> Context:
     """What the generator read, and how that is known."""
     named = try_read(guard, tree.reader.context, tree.root, None)
-    kept = [(run, each) for run, each in read.retrievals if not was_thrown_away(run)]
     found = Context(named, "retriever" if named is None else "last_documents")
     with guard:
+        seen = Seen(tree, read.retrievals, guard)
         found = find_context(
             Candidates(
                 named,
-                partial(seen_documents, tree, kept, guard),
-                partial(seen_passages, tree, guard),
-                partial(last_given, tree, kept, [run for run, _ in read.generations], guard),
-                partial(is_written_alone, tree, response, guard),
+                seen.documents,
+                seen.passages,
+                partial(seen.last_given, [run for run, _ in read.generations]),
+                partial(seen.is_written_alone, response),
                 lambda: not read.retrievers and tree.root.kind is not RunKind.RETRIEVER,
             ),
             generated,
@@ -231,14 +238,14 @@ def _context(
     return found
 
 
-def _chunks(context: Context, read: ReadRuns, of: Values) -> tuple[tuple[Chunk, ...], int]:
+def _chunks(context: Context, read: _ReadRuns, of: Values) -> tuple[tuple[Chunk, ...], int]:
     """The chunks of the record, those that were read or else all that was retrieved; their number.
 
     The number counts those beyond the bounds as well.
     """
     if context.documents is not None:
         found = context.documents
-        return first_chunks(of.chunk(document)[0] for document in found), len(found)
+        return first_chunks([of.chunk(each)[0] for each in found[:MAX_CHUNKS]]), len(found)
     kept = [each for run, each in read.retrievers if not was_thrown_away(run)]
     different = {(chunk.id, chunk.text) for each in kept for chunk in each.chunks}
     cut_off = sum(each.found - len(each.chunks) for each in kept)
@@ -246,7 +253,7 @@ def _chunks(context: Context, read: ReadRuns, of: Values) -> tuple[tuple[Chunk, 
 
 
 def _rewritten(
-    query: str, tree: RunTree, read: ReadRuns, chunks: Sequence[Chunk], of: Values
+    query: str, tree: RunTree, read: _ReadRuns, chunks: Sequence[Chunk], of: Values
 ) -> str:
     """What the last retriever was asked whose chunks were read; empty where that is the query."""
     ids = {chunk.id for chunk in chunks}
@@ -267,10 +274,270 @@ def _asked_within(retriever: Run, tree: RunTree, of: Values) -> str:
     return asked.pop() if len(asked) == 1 else ""
 
 
-def _ended(root: Run) -> int:
-    """When the root ended; for a run that was given up, when its last known part ended."""
-    return root.end or max([run.end or run.start for run in root.tree.runs])
+# --- what was attached to the query ---------------------------------------------------------------
 
 
-def _record_id(metadata: Mapping[str, object], of: Values) -> str | None:
-    return next((of.text(metadata[key]) for key in ID_KEYS if key in metadata), None)
+def _attached_to(tree: RunTree, of: Values) -> dict[str, JsonValue]:
+    """The metadata of a record, with session, user and tags under OpenInference's names.
+
+    What the run itself says goes before what OpenTelemetry's context says; tags are those of both.
+    """
+    said = _json_object(tree.root.metadata, of.walk)
+    own = said
+    with of.guard:
+        own = {key: value for key, value in said.items() if not tree.reader.is_internal(key)}
+    around = _json_object(_in_context(tree), of.walk)
+    tags = _tags(own, tree, of.guard) + _tags(around, tree, of.guard)
+    both = around | own
+    if tags:
+        both[semconv.TAGS] = list(dict.fromkeys(tags))
+    return both
+
+
+def _json_object(values: Mapping[str, object], walk: Walk) -> dict[str, JsonValue]:
+    # A mapping of another kind may do anything when it is read.
+    if values.__class__ is dict:
+        # First those that are attributes by themselves: a walk ends at its budget.
+        values = {key: values[key] for key in ATTRIBUTE_KEYS if key in values} | {**values}
+    found = to_json(values, walk)
+    return found if isinstance(found, dict) else {}
+
+
+def _in_context(tree: RunTree) -> dict[str, object]:
+    """What OpenInference keeps in the context that the request had when its root began."""
+    # A copy, since a context can be entered only once at a time.
+    context = tree.context.copy().run(get_current)
+    found = {key: context[key] for key in CONTEXT_KEYS if key in context}
+    metadata = context.get(semconv.METADATA)
+    if not isinstance(metadata, str) or len(metadata) > MAX_TEXT_BYTES:
+        return found
+    try:
+        parsed: object = json.loads(metadata)
+    except (ValueError, RecursionError):  # it may be a value of another package
+        return found
+    named = {str(k): value for k, value in parsed.items()} if is_mapping(parsed) else {}
+    return named | found
+
+
+def _tags(values: Mapping[str, JsonValue], tree: RunTree, guard: Guard) -> list[JsonValue]:
+    tags = values.get(semconv.TAGS)
+    texts: list[JsonValue] = [*tags] if isinstance(tags, list) else []
+    if not texts:
+        return texts
+    with guard:
+        return [t for t in texts if isinstance(t, str) and not tree.reader.is_internal(t)]
+    return texts
+
+
+# --- retriever and generator runs -----------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _ReadRuns:
+    """The retriever and generator runs of a tree, as readers found them and as they are kept."""
+
+    retrievals: list[tuple[Run, Retrieval]]
+    """What the outermost retriever runs returned."""
+
+    generations: list[tuple[Run, Generation]]
+    """What the outermost generator runs answered."""
+
+    retrievers: list[tuple[Run, RetrieverRun]]
+    """The retriever runs as they are kept, and searches that no framework reported."""
+
+    kept: tuple[ReadRun, ...]
+    """The runs that get a span, in the order of their start."""
+
+    dropped: int
+    """Number of runs beyond the bounds."""
+
+
+def _read_runs(tree: RunTree, of: Values) -> _ReadRuns:
+    # The outermost of each kind: an inner retriever hands its documents to the outer one.
+    retrievals = [
+        (run, try_read(of.guard, reader_of(run).retrieval, run, _NOTHING))
+        for run in tree.of_kind(RunKind.RETRIEVER)
+        if not run.has_ancestor(RunKind.RETRIEVER)
+    ]
+    generations = [
+        (run, try_read(of.guard, reader_of(run).generation, run, Generation()))
+        for run in tree.of_kind(RunKind.GENERATOR)
+        if not run.has_ancestor(RunKind.GENERATOR)
+    ]
+    found: list[Part] = [(run, _retriever_run(run, each, of)) for run, each in retrievals]
+    retrievers = bounded_chunks(found or _unreported(tree, of))
+    parts = [*retrievers, *[(run, _generator_run(run, each, of)) for run, each in generations]]
+    kept = _with_parents(tree, bounded_runs(parts))
+    searches = [(run, each) for run, each in retrievers if isinstance(each, RetrieverRun)]
+    dropped = tree.dropped + len(parts) - len(kept)
+    return _ReadRuns(retrievals, generations, searches, kept, dropped)
+
+
+def _unreported(tree: RunTree, of: Values) -> list[Part]:
+    """Searches without a retriever run; each set of documents counts where it first came out."""
+    seen: set[str] = set()
+    parts: list[Part] = []
+    # By their end, and without the root: documents pass through many runs, and the one that ended
+    # first is where they came from.
+    for run in sorted(tree.runs[1:], key=lambda run: run.end or 0):
+        found = try_read(of.guard, reader_of(run).unreported_retrieval, run, None)
+        read = None if found is None else _retriever_run(run, found, of)
+        if read is not None and not seen.issuperset(c.id for c in read.chunks):
+            seen.update(chunk.id for chunk in read.chunks)
+            parts.append((run, read))
+    return parts
+
+
+def _retriever_run(run: Run, retrieval: Retrieval, of: Values) -> RetrieverRun:
+    # Cut before anything is cleaned: a retriever may return 10,000 documents.
+    kept = [of.chunk(document) for document in list(retrieval.documents)[:MAX_CHUNKS]]
+    return RetrieverRun(
+        started=run.start,
+        ended=run.end or of.ended,
+        error_type=_error_type_of(run),
+        completed=is_completed(run),
+        span_id=_span_id(run),
+        query=of.text(retrieval.query),
+        chunks=tuple([chunk for chunk, _ in kept]),
+        id_sources=tuple([source for _, source in kept]),
+        found=len(retrieval.documents),
+        source=of.text(retrieval.source),
+    )
+
+
+def _generator_run(run: Run, generation: Generation, of: Values) -> GeneratorRun:
+    return GeneratorRun(
+        started=run.start,
+        ended=run.end or of.ended,
+        error_type=_error_type_of(run),
+        completed=is_completed(run),
+        span_id=_span_id(run),
+        prompt=of.text(generation.prompt),
+        completion=of.text(generation.completion),
+        model=of.text(generation.model),
+        provider=of.text(generation.provider),
+        input_tokens=generation.input_tokens,
+        output_tokens=generation.output_tokens,
+        messages=read_messages(generation.messages, of.message_text),
+    )
+
+
+def _with_parents(tree: RunTree, parts: Sequence[Part]) -> tuple[ReadRun, ...]:
+    """The runs in the order of their start, each with the index of the run that encloses it."""
+    # By their place in the tree, not by their times: clocks are set back, and a parent has to come
+    # before its children.
+    place = {id(run): i for i, run in enumerate(tree.runs)}
+    ordered = sorted(parts, key=lambda part: place[id(part[0])])
+    index = {id(run): i for i, (run, _) in enumerate(ordered)}
+    found: list[ReadRun] = []
+    for run, read in ordered:
+        parent = run.parent
+        while parent is not None and id(parent) not in index:
+            parent = parent.parent
+        found.append(read if parent is None else replace(read, parent=index[id(parent)]))
+    return tuple(found)
+
+
+def _error_type_of(run: Run) -> str:
+    """The class of the exception that ended a run; empty where it did not fail."""
+    # A closed stream and a cancelled task end in a BaseException, and are no errors.
+    if run.error is None or not issubclass(run.error, Exception):
+        return ""
+    return clean(run.error.__qualname__)
+
+
+def _span_id(run: Run) -> str:
+    """The id of a span that an instrumentation made for the run; ours are made from the job."""
+    return format_span_id(run.span_id) if run.span_id else ""
+
+
+# --- the state that the pipeline's own result leads to --------------------------------------------
+
+
+class _Result(NamedTuple):
+    """How a pipeline ended."""
+
+    status: Status | None
+    """The state that the record ends in; None where it can be evaluated."""
+
+    reason: str = ""
+    """More about the state; empty where it says all."""
+
+
+def _result_of(
+    tree: RunTree,
+    generations: Sequence[Generated],
+    chunks: Sequence[Chunk],
+    response: str,
+    guard: Guard,
+    retrievers: Sequence[tuple[Run, RetrieverRun]],
+) -> _Result:
+    # First, as an index whose building fails or is cancelled is no query either.
+    if not try_read(guard, tree.reader.is_query, tree.root, True):
+        return _Result(Status.NO_ANSWER, NOTHING_ASKED)
+    ended = _unfinished(tree, generations, response, guard)
+    if ended is not None:
+        return ended
+    if not chunks:
+        return _Result(Status.NO_CONTEXT, _lacking(retrievers))
+    if not response.strip():
+        return _Result(Status.NO_ANSWER)
+    names_answer = try_read(guard, tree.reader.names_answer, tree.root, True)
+    if not names_answer and _is_repeated(chunks, generations, response):
+        return _Result(Status.NO_ANSWER, _why_repeated(chunks, generations))
+    return _Result(None)
+
+
+def _unfinished(
+    tree: RunTree, generations: Sequence[Generated], response: str, guard: Guard
+) -> _Result | None:
+    """The state of a run that has not come to its end; None where it has."""
+    root = tree.root
+    # The order matters: a cancelled run has failed, too, and an abandoned one has no answer.
+    interrupted = try_read(guard, tree.reader.interrupted, root, False)
+    if interrupted or root.failed_with(asyncio.CancelledError):
+        return _Result(Status.INTERRUPTED)
+    if root.end is None:
+        return _Result(Status.ABANDONED, "the run never ended")
+    if _is_abandoned(tree, generations, response):
+        return _Result(Status.ABANDONED, "the stream was not read to its end")
+    if root.error is None:
+        return None
+    # What is no ``Exception`` was raised to end the run, and not by a fault in it: by Ctrl-C, or by
+    # a host such as Streamlit, which stops a script where its user has gone on.
+    return _Result(Status.APP_ERROR if issubclass(root.error, Exception) else Status.INTERRUPTED)
+
+
+def _is_abandoned(tree: RunTree, generations: Sequence[Generated], response: str) -> bool:
+    """Whether the reader of a stream left: its generator was closed, or still runs.
+
+    A model that runs on in the background, for a title, is not the one that gives the answer.
+    """
+    root = tree.root
+    if root.error is not None:
+        return root.failed_with(GeneratorExit)
+    is_running = any(run.end is None for run in tree.of_kind(RunKind.GENERATOR))
+    return is_running and not any(gave(each, response) for each in generations)
+
+
+def _lacking(retrievers: Sequence[tuple[Run, RetrieverRun]]) -> str:
+    if not retrievers:
+        return "no retriever ran"
+    is_empty = not any(run.chunks for _, run in retrievers)
+    return "the retriever returned no chunks" if is_empty else "no chunk reached the generator"
+
+
+def _why_repeated(chunks: Sequence[Chunk], generations: Sequence[Generated]) -> str:
+    was_told = any(chunk.text in each.prompt for chunk in chunks for each in generations)
+    return REPEATED if was_told else NOTHING_ASKED
+
+
+def _is_repeated(chunks: Sequence[Chunk], generations: Sequence[Generated], response: str) -> bool:
+    """Whether the response is what was retrieved, in whatever form, and no model gave it."""
+    if any(gave(each, response) for each in generations):
+        return False
+    # An answer that was edited after the model gave it, with its passages below it.
+    if without_shown(response, [each.text for each in chunks]) != response:
+        return False
+    repeated = [each.text for each in chunks if each.text in response]
+    return len(repeated) == len(chunks) or any(len(text) >= MIN_REPEATED for text in repeated)

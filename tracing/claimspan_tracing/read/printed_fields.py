@@ -74,15 +74,14 @@ def with_printed_fields(
         query: What was asked, which is no evidence.
     """
     numbers = _numbers_beside(documents, prompts, response, query)
+    may_tell = [bool(numbers) or _may_tell(each, response) for each in documents]
     # Most records go no further.
-    if not numbers and not any(_may_tell(each, response) for each in documents):
+    if not any(may_tell):
         return [*documents]
     texts = [str(each.text) for each in documents]
     return [
-        _with_told(each, texts, prompts, response, query, numbers)
-        if numbers or _may_tell(each, response)
-        else each
-        for each in documents
+        _with_told(each, texts, prompts, response, query, numbers) if may else each
+        for each, may in zip(documents, may_tell, strict=True)
     ]
 
 
@@ -103,8 +102,9 @@ def _numbers_beside(
 
 def _may_tell(document: Document, response: str) -> bool:
     """Whether a field may have a value that the response has, told fast."""
-    for _, value in _plain_items(document.metadata):
-        text = _as_text(value)
+    metadata = document.metadata
+    for value in islice(metadata.values(), MAX_FIELDS) if metadata.__class__ is dict else ():
+        text = value if isinstance(value, str) else _as_text(value)
         if len(text) >= MIN_VALUE and text in response:
             return True
     return False
@@ -137,7 +137,7 @@ def _with_told(
     if left:
         around = _around(str(document.text).strip(), texts, prompts)
         told += _lines_with(left, around, query.strip())
-    return _with(document, told) if told else document
+    return replace(document, text="\n".join([*told, str(document.text)])) if told else document
 
 
 def _lines_with(numbers: Sequence[str], around: Iterator[str], query: str) -> list[str]:
@@ -157,10 +157,6 @@ def _lines_with(numbers: Sequence[str], around: Iterator[str], query: str) -> li
 
 def _tells(line: str, number: str) -> bool:
     return _has_word(line, number) and _CITED.search(line.partition(number)[0]) is None
-
-
-def _with(document: Document, told: Sequence[str]) -> Document:
-    return replace(document, text="\n".join([*told, str(document.text)]))
 
 
 def _told(

@@ -1,22 +1,22 @@
-"""Finds the queries within a run that gave several answers, so that each is a record of its own."""
+"""Tells the questions and answers of a run apart that has several, so that none gets another's."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from itertools import combinations, islice
 from typing import Final
 
 from claimspan.text.shapes import is_list, is_mapping
-from claimspan_tracing.capture.reader import Generation, Reader
+from claimspan_tracing.capture.reader import Reader
 from claimspan_tracing.capture.runs import Run, RunKind, RunTree
 from claimspan_tracing.guard import Guard
-from claimspan_tracing.read.answering import is_handed_on, is_no_answer
+from claimspan_tracing.read.answering import Generated, answering, gave, is_handed_on, is_no_answer
 from claimspan_tracing.read.candidates import counts, reader_of, try_read
 from claimspan_tracing.text import MAX_JOINED, MAX_TEXT_BYTES, bounded
 
-__all__ = ["Split", "split"]
+__all__ = ["Split", "asked_of", "split"]
 
 MIN_ANSWER: Final = 3
 """Characters of an answer: "yes" may be one, and what is shorter stands in any text."""
@@ -70,25 +70,37 @@ def split(tree: RunTree, guard: Guard) -> Split | None:
     Returns:
         None for a run with one answer, or none.
     """
-    generators = _outermost(tree)
+    generators = [
+        run
+        for run in tree.of_kind(RunKind.GENERATOR)
+        if run.parent is not None
+        and counts(run)
+        and not run.has_ancestor(RunKind.GENERATOR)
+        and not run.has_ancestor(RunKind.RETRIEVER)
+    ]
     # Few runs go further: to read what each generator said takes a while.
     if len(generators) < 2 or not counts(tree.root):
         return None
-    given = _given(tree)
+    # The texts that the run was given and that may be questions, each once.
+    inputs = islice(_texts(tree.root.inputs, tree.reader), MAX_QUERIES)
+    given = [*dict.fromkeys(each for each in inputs if len(each.strip()) >= MIN_QUESTION)]
     may_be = is_list(tree.root.outputs) or len(tree.of_kind(RunKind.RETRIEVER)) > 1
     may_be = may_be or _may_list(tree.root.outputs, len(generators))
     if not may_be and len(given) < 2:
         return None
     returned = list(islice(_texts(tree.root.outputs, tree.reader), MAX_ITEMS))
     said = [(run, _completion(run, guard)) for run in generators]
-    answers = [(run, text) for run, text in said if _is_in(text, returned)]
+    spoken = [(run, text) for run, text in said if len(text) >= MIN_ANSWER]
+    answers = [(run, text) for run, text in spoken if any(text in each for each in returned)]
     if len(answers) < 2:
         return None
     queries = _queries(answers, tree, guard) if len(answers) <= MAX_QUERIES else []
     texts = tuple(text for _, text in answers)
     if len(queries) >= 2 and _are_all(answers, queries, tree, guard):
+        # What the user saw may be one text that was joined of answers to parts of a question.
         is_one = _are_sub_questions(queries, said, tree, given, guard)
-        return None if is_one and _is_joined(texts, tree, guard) else Split(tuple(queries), texts)
+        is_joined = is_one and all(text in _response(tree, guard) for text in texts)
+        return None if is_joined else Split(tuple(queries), texts)
     # A list that holds one answer each, and nothing that keeps them apart.
     is_each = _is_each(tree.root.outputs, texts, str) or _are_listed(answers, tree, guard)
     is_to_several = is_each or _are_to_several(answers, generators, given, guard)
@@ -141,23 +153,6 @@ def _holds(item: object, texts: Sequence[str], reader: Reader) -> bool:
     return any(text in each for each in _texts(item, reader) for text in texts)
 
 
-def _outermost(tree: RunTree) -> list[Run]:
-    return [
-        run
-        for run in tree.of_kind(RunKind.GENERATOR)
-        if run.parent is not None
-        and counts(run)
-        and not run.has_ancestor(RunKind.GENERATOR)
-        and not run.has_ancestor(RunKind.RETRIEVER)
-    ]
-
-
-def _given(tree: RunTree) -> list[str]:
-    """The texts that the run was given and that may be questions, each once."""
-    texts = islice(_texts(tree.root.inputs, tree.reader), MAX_QUERIES)
-    return [*dict.fromkeys(each for each in texts if len(each.strip()) >= MIN_QUESTION)]
-
-
 def _are_to_several(
     answers: Sequence[tuple[Run, str]],
     generators: Sequence[Run],
@@ -195,14 +190,8 @@ def _prompt(run: Run, guard: Guard) -> str:
 
 
 def _completion(run: Run, guard: Guard) -> str:
-    text: object = ""
-    with guard:
-        text = reader_of(run).generation(run).completion
-    return bounded(text, MAX_TEXT_BYTES).strip()
-
-
-def _is_in(text: str, returned: Sequence[str]) -> bool:
-    return len(text) >= MIN_ANSWER and any(text in each for each in returned)
+    generation = try_read(guard, reader_of(run).generation, run, None)
+    return "" if generation is None else bounded(generation.completion, MAX_TEXT_BYTES).strip()
 
 
 def _queries(answers: Sequence[tuple[Run, str]], tree: RunTree, guard: Guard) -> list[Run]:
@@ -219,25 +208,23 @@ def _queries(answers: Sequence[tuple[Run, str]], tree: RunTree, guard: Guard) ->
             # Of two models that answer one question side by side, a text shows but one.
             of = text if is_list(tree.root.outputs) or is_mapping(tree.root.outputs) else ""
             found.setdefault((" ".join(asked.split()), of), query)
-    return [*found.values()] if _are_whole(found, tree) else []
-
-
-def _are_whole(found: Mapping[tuple[str, str], Run], tree: RunTree) -> bool:
-    """Whether queries are questions each, and not agents that hand one question to one another."""
+    # Questions each, and not agents that hand one question to one another.
     are_found = all(_retrieves(query, tree) for query in found.values())
-    return are_found or len({asked for asked, _ in found}) == len(found)
+    is_whole = are_found or len({asked for asked, _ in found}) == len(found)
+    return [*found.values()] if is_whole else []
 
 
 def _is_told_by_tools(query: Run, tree: RunTree, guard: Guard) -> bool:
     """Whether a model in a run was told what tools have returned: an agent searches with those."""
     below = (run for run in tree.of_kind(RunKind.GENERATOR) if query in _ancestors(run))
     found = (try_read(guard, reader_of(run).generation, run, None) for run in below)
-    return any(each is not None and _has_results(each) for each in found)
-
-
-def _has_results(generation: Generation) -> bool:
-    roles = [role for role, _ in generation.messages]
-    return bool(generation.tool_results) or (generation.tool_results is None and "tool" in roles)
+    for each in found:
+        if each is not None and each.tool_results is None:
+            if any(role == "tool" for role, _ in each.messages):
+                return True
+        elif each is not None and each.tool_results:
+            return True
+    return False
 
 
 def _asked(query: Run, tree: RunTree, guard: Guard) -> str:
@@ -263,10 +250,8 @@ def _are_sub_questions(
     )
 
 
-def _is_joined(texts: Sequence[str], tree: RunTree, guard: Guard) -> bool:
-    """Whether what the user saw is one text that was joined of answers."""
-    response = bounded(try_read(guard, tree.reader.response, tree.root, None), MAX_TEXT_BYTES)
-    return all(text in response for text in texts)
+def _response(tree: RunTree, guard: Guard) -> str:
+    return bounded(try_read(guard, tree.reader.response, tree.root, None), MAX_TEXT_BYTES)
 
 
 def _ancestors(run: Run) -> list[Run]:
@@ -286,7 +271,7 @@ def _are_all(
     answers: Sequence[tuple[Run, str]], queries: Sequence[Run], tree: RunTree, guard: Guard
 ) -> bool:
     """Whether the answer of the run is no other than those of the queries in it."""
-    response = bounded(try_read(guard, tree.reader.response, tree.root, None), MAX_TEXT_BYTES)
+    response = _response(tree, guard)
     others = [text for run, text in answers if not any(each in queries for each in _ancestors(run))]
     return not any(text in response or response in text for text in others)
 
@@ -306,15 +291,88 @@ def _texts(value: object, reader: Reader) -> Iterator[str]:
             waiting += _held(item, reader)
 
 
-def _last(conversation: object) -> object:
-    return conversation[-1] if is_list(conversation) and conversation else None
-
-
 def _held(item: object, reader: Reader) -> Sequence[object]:
     if is_mapping(item):
         pairs = islice(item.items(), MAX_ITEMS)
         # Of a conversation the last word: the question that comes in, or the answer that goes out.
-        return [_last(value) if key in CONVERSATIONS else value for key, value in pairs]
+        last = [(key, v[-1] if is_list(v) and v else None, v) for key, v in pairs]
+        return [said if key in CONVERSATIONS else value for key, said, value in last]
     if is_list(item):
         return item[:MAX_ITEMS]
     return reader.parts(item)
+
+
+MAX_INPUT_ITEMS: Final = 1_000
+"""Values of an input that are looked at."""
+
+MAX_QUESTIONS: Final = 100
+"""Questions of one run that are told apart."""
+
+
+def asked_of(
+    query: str,
+    response: str,
+    tree: RunTree,
+    generations: Sequence[Generated],
+    searches: Sequence[str] = (),
+) -> str:
+    """Return the question that a response answers.
+
+    A run that is given several questions may ask a model one after the other and return the last
+    answer alone. That one is to the question which stands in its prompt, and in none before it.
+
+    Args:
+        query: The question that was found: the first one, or all of them, a line each.
+        response: What the run has returned.
+        tree: The runs.
+        generations: Those that ended well, in the order in which they started.
+        searches: What the retrievers were asked, where the run was given no question.
+
+    Returns:
+        The query itself where it cannot be told, or where another model was asked no other one.
+    """
+    spoken = [each for each in generations if each.completion.strip()]
+    # Most runs go no further: nothing was asked before.
+    if len(spoken) < 2:
+        return query
+    last = answering(spoken, response)[-1]
+    if not gave(last, response):
+        return query
+    before = [each.prompt for each in spoken[: spoken.index(last)]]
+    found = (
+        _only_own(each, last.prompt, before) for each in _given_together(query, tree, searches)
+    )
+    return next((question for question in found if question), query)
+
+
+def _only_own(questions: Sequence[str], prompt: str, before: Sequence[str]) -> str:
+    """The one question that a prompt has first, where those before it have another; else empty."""
+    asked = [each for each in dict.fromkeys(questions) if len(each) >= MIN_QUESTION]
+    was_asked = {each for each in asked if any(each in earlier for earlier in before)}
+    own = [each for each in asked if each in prompt and each not in was_asked]
+    return own[0] if len(own) == 1 and was_asked else ""
+
+
+def _given_together(query: str, tree: RunTree, searches: Sequence[str]) -> Iterator[Sequence[str]]:
+    """The questions that may have been given together: lines, searches, or the items of a list."""
+    lines = [line.strip() for line in query.splitlines()[:MAX_QUESTIONS]]
+    if searches or len(lines) > 1:
+        yield searches or lines
+    yield from (texts for texts in _lists(tree) if searches or query.strip() in texts)
+
+
+def _lists(tree: RunTree) -> Iterator[list[str]]:
+    """The lists of texts that the root was given."""
+    waiting, left = [tree.root.inputs], MAX_INPUT_ITEMS
+    while waiting and left:
+        item, left = waiting.pop(), left - 1
+        if is_mapping(item):
+            waiting += item.values()
+        elif is_list(item):
+            texts = [each.strip() for each in item[:MAX_QUESTIONS] if isinstance(each, str)]
+            if len(texts) == len(item):
+                yield texts
+            else:
+                waiting += item[:MAX_INPUT_ITEMS]
+        elif not isinstance(item, str):
+            waiting += tree.reader.parts(item)

@@ -5,7 +5,8 @@ LangChain's retrievers drop the score that a vector store computes, so no callba
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable
+from functools import wraps
 from typing import Any, Self
 
 from langchain_core.documents import Document
@@ -21,7 +22,8 @@ class ScoredVectorStore(VectorStore):
     Wraps any LangChain vector store: ``ScoredVectorStore(store).as_retriever()``. A similarity
     search returns copies of the documents with ``metadata["score"]``, on the store's own scale; a
     ``score`` that a document already has stays. A store that computes no scores is searched
-    without them. Everything else is passed on to the wrapped store.
+    without them, and so is one by a vector or for diversity: LangChain has no form of these that
+    returns scores. Everything else is passed on to the wrapped store.
     """
 
     def __init__(self, store: VectorStore) -> None:
@@ -38,9 +40,6 @@ class ScoredVectorStore(VectorStore):
         if name == "_store" or name.startswith("__"):
             raise AttributeError(name)
         return getattr(self._store, name)
-
-    # ``VectorStore`` implements most of its methods itself, by calls of others or by raising
-    # ``NotImplementedError``. ``__getattr__`` never sees those, so each is passed on below.
 
     @property
     def embeddings(self) -> Embeddings | None:
@@ -77,86 +76,6 @@ class ScoredVectorStore(VectorStore):
         found = await self._store.asimilarity_search_with_relevance_scores(query, k=k, **kwargs)
         return [(_scored(document, score), score) for document, score in found]
 
-    # --- passed on as they are ---
-
-    def similarity_search_with_score(
-        self, *args: Any, **kwargs: Any
-    ) -> list[tuple[Document, float]]:
-        """Pass on to the wrapped store."""
-        return self._store.similarity_search_with_score(*args, **kwargs)
-
-    async def asimilarity_search_with_score(
-        self, *args: Any, **kwargs: Any
-    ) -> list[tuple[Document, float]]:
-        """Pass on to the wrapped store."""
-        return await self._store.asimilarity_search_with_score(*args, **kwargs)
-
-    def similarity_search_by_vector(
-        self, embedding: list[float], k: int = 4, **kwargs: Any
-    ) -> list[Document]:
-        """Pass on to the wrapped store; LangChain has no form of it that returns scores."""
-        return self._store.similarity_search_by_vector(embedding, k=k, **kwargs)
-
-    async def asimilarity_search_by_vector(
-        self, embedding: list[float], k: int = 4, **kwargs: Any
-    ) -> list[Document]:
-        """Pass on to the wrapped store; LangChain has no form of it that returns scores."""
-        return await self._store.asimilarity_search_by_vector(embedding, k=k, **kwargs)
-
-    def max_marginal_relevance_search(self, *args: Any, **kwargs: Any) -> list[Document]:
-        """Pass on to the wrapped store; LangChain has no form of it that returns scores."""
-        return self._store.max_marginal_relevance_search(*args, **kwargs)
-
-    async def amax_marginal_relevance_search(self, *args: Any, **kwargs: Any) -> list[Document]:
-        """Pass on to the wrapped store; LangChain has no form of it that returns scores."""
-        return await self._store.amax_marginal_relevance_search(*args, **kwargs)
-
-    def max_marginal_relevance_search_by_vector(self, *args: Any, **kwargs: Any) -> list[Document]:
-        """Pass on to the wrapped store; LangChain has no form of it that returns scores."""
-        return self._store.max_marginal_relevance_search_by_vector(*args, **kwargs)
-
-    async def amax_marginal_relevance_search_by_vector(
-        self, *args: Any, **kwargs: Any
-    ) -> list[Document]:
-        """Pass on to the wrapped store; LangChain has no form of it that returns scores."""
-        return await self._store.amax_marginal_relevance_search_by_vector(*args, **kwargs)
-
-    def add_texts(
-        self, texts: Iterable[str], metadatas: list[dict[str, Any]] | None = None, **kwargs: Any
-    ) -> list[str]:
-        """Add texts to the wrapped store."""
-        return self._store.add_texts(texts, metadatas, **kwargs)
-
-    async def aadd_texts(
-        self, texts: Iterable[str], metadatas: list[dict[str, Any]] | None = None, **kwargs: Any
-    ) -> list[str]:
-        """Add texts to the wrapped store."""
-        return await self._store.aadd_texts(texts, metadatas, **kwargs)
-
-    def add_documents(self, documents: list[Document], **kwargs: Any) -> list[str]:
-        """Add documents to the wrapped store."""
-        return self._store.add_documents(documents, **kwargs)
-
-    async def aadd_documents(self, documents: list[Document], **kwargs: Any) -> list[str]:
-        """Add documents to the wrapped store."""
-        return await self._store.aadd_documents(documents, **kwargs)
-
-    def delete(self, ids: list[str] | None = None, **kwargs: Any) -> bool | None:
-        """Delete documents from the wrapped store."""
-        return self._store.delete(ids, **kwargs)
-
-    async def adelete(self, ids: list[str] | None = None, **kwargs: Any) -> bool | None:
-        """Delete documents from the wrapped store."""
-        return await self._store.adelete(ids, **kwargs)
-
-    def get_by_ids(self, ids: Sequence[str], /) -> list[Document]:
-        """Get documents of the wrapped store by their ids."""
-        return self._store.get_by_ids(ids)
-
-    async def aget_by_ids(self, ids: Sequence[str], /) -> list[Document]:
-        """Get documents of the wrapped store by their ids."""
-        return await self._store.aget_by_ids(ids)
-
     @classmethod
     def from_texts(
         cls,
@@ -187,3 +106,22 @@ def _scored(document: Document, score: float) -> Document:
     # some stores return numpy scalars, which no exporter takes.
     metadata: dict[str, Any] = {"score": float(score)} | document.metadata
     return document.model_copy(update={"metadata": metadata})
+
+
+def _passed_on(name: str) -> Callable[..., Any]:
+    @wraps(getattr(VectorStore, name))
+    def method(self: ScoredVectorStore, *args: Any, **kwargs: Any) -> Any:
+        return getattr(vars(self)["_store"], name)(*args, **kwargs)
+
+    return method
+
+
+# ``VectorStore`` implements these itself, by calls of others or by raising ``NotImplementedError``,
+# so that ``__getattr__`` never sees them.
+for _name in (
+    *("similarity_search_with_score", "similarity_search_by_vector"),
+    *("max_marginal_relevance_search", "max_marginal_relevance_search_by_vector"),
+    *("add_texts", "add_documents", "delete", "get_by_ids"),
+):
+    setattr(ScoredVectorStore, _name, _passed_on(_name))
+    setattr(ScoredVectorStore, f"a{_name}", _passed_on(f"a{_name}"))

@@ -1,14 +1,56 @@
-"""Tells texts that only say that something was done: they are no evidence, and no answers."""
+"""Tells which plain texts are evidence, and which only say that something is done or was said."""
 
 from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
 from typing import Final
 
 from claimspan.text.shapes import is_mapping
 
-__all__ = ["acknowledges"]
+__all__ = ["acknowledges", "is_echo", "names_evidence"]
+
+_NAME: Final = re.compile(
+    r"context|docs?\b|document|passage|chunk|snippet|source|evidence|knowledge|facts?\b|search|"
+    r"results?\b|retriev|reference|excerpt|article|information|background",
+    re.IGNORECASE,
+)
+
+
+def names_evidence(name: object) -> bool:
+    """Whether an input of this name has a text that the model is to answer from."""
+    return _NAME.search(str(name)) is not None
+
+
+MIN_ECHO: Final = 20
+"""Characters of an argument from which on a result that repeats it has found nothing: a search for
+a name may well find the name alone."""
+
+MAX_LABEL: Final = 40
+"""Characters of a label before it, as in "Reflection recorded: "."""
+
+
+def is_echo(result: str, arguments: Iterable[object]) -> bool:
+    """Whether the result of a tool is an argument of its call, as it is or behind a label.
+
+    What a model writes for itself, such as a thought or a plan, would support its own answer.
+
+    Args:
+        result: What the tool returned.
+        arguments: What the model gave it.
+    """
+    text = result.strip()
+    given = (each.strip() for each in arguments if isinstance(each, str))
+    return any(len(each) >= MIN_ECHO and _repeats(text, each) for each in given)
+
+
+def _repeats(text: str, given: str) -> bool:
+    if not text.endswith(given):
+        return False
+    label = text.removesuffix(given).rstrip()
+    return not label or (label.endswith(":") and len(label) <= MAX_LABEL)
+
 
 MAX_ACKNOWLEDGED: Final = 200
 """Characters of such a text; what is longer says more."""
