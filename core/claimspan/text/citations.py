@@ -259,9 +259,6 @@ def masked(text: str) -> str:
     lists of sources, and the end of a letter. Tags of tables, lists and headings end in the sign
     that Markdown has for them. Code stays as it is. Positions stay those of the text, so that what
     is found is quoted as written.
-
-    Args:
-        text: A response or a ground truth.
     """
     if any(map(text.__contains__, "<>!")):
         text = _outside_code(text)

@@ -90,10 +90,6 @@ def may_be_copied(claim: Wording, n_shared: int) -> bool:
 def near_copy(claim: Wording, sentence: Wording) -> NearCopy | None:
     """Aligns a claim with a sentence.
 
-    Args:
-        claim: The tokens of the claim.
-        sentence: The tokens of the sentence that supports it best.
-
     Returns:
         The alignment; None where the sentence does not have three fifths of the claim's tokens in
         their order.

@@ -245,9 +245,6 @@ class CrossEncoder:
     def logits(self, pairs: Sequence[TextPair]) -> list[list[float]]:
         """Computes the logits of text pairs, as ``read`` does.
 
-        Args:
-            pairs: The pairs; may be empty.
-
         Returns:
             Logits of shape ``(len(pairs), n_outputs)``, in the order of the pairs.
         """
