@@ -182,7 +182,6 @@ _THOUGHTS: Final = re.compile(
 )
 # Up to the next beginning only: a text of many beginnings is still read once.
 _COMMENT: Final = re.compile(r"<!--(?:(?!<!--).)*?-->", re.DOTALL)
-_END_OF_TAG: Final = r"\b[^<>\n]{0,200}>"
 _TAGS: Final = re.compile(
     r"</?(?:a|b|strong|i|em|u|s|sup|sub|span|small|mark|code|cite|q|"
     r"caption|dl|dd|details|summary|figure|blockquote|"

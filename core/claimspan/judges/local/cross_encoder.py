@@ -284,10 +284,6 @@ class CrossEncoder:
                 self._known.put(pairs[i], row, cut=computed[pairs[i]].cut)
         return computed
 
-    def mean_length(self, pairs: Sequence[TextPair]) -> float:
-        """Returns the mean number of word pieces of text pairs; at least one pair is needed."""
-        return sum(len(self._encode(pair, never).ids) for pair in pairs) / len(pairs)
-
     def _encode(self, pair: TextPair, stop: Stop) -> _Encoding:
         stop()
         # One by one: many at once would go to threads of the tokenizer's own, on all cores, and a
