@@ -62,9 +62,6 @@ class JudgeCalibration(BaseModel):
     def read(cls, path: str | Path) -> Self:
         """Read a file of ``claimspan calibrate -o``.
 
-        Args:
-            path: The file.
-
         Raises:
             FileError: It cannot be read, or holds no calibration.
         """
@@ -84,9 +81,6 @@ class JudgeCalibration(BaseModel):
     def probability(self, entailed: float) -> float:
         """The probability that people call a claim entailed.
 
-        Args:
-            entailed: The judge's own, 0 to 1.
-
         Returns:
             0.5 at the threshold, and more above it.
         """
@@ -96,10 +90,6 @@ class JudgeCalibration(BaseModel):
 
     def label(self, label: Label, entailed: float) -> Label:
         """The label of a claim by the threshold, where only its p(entailed) is known.
-
-        Args:
-            label: The judge's own label.
-            entailed: The judge's p(entailed).
 
         Returns:
             Entailed from the threshold on. Below it the judge's own, and neutral in place of
@@ -133,20 +123,12 @@ class JudgeCalibration(BaseModel):
 
 
 def is_calibrated(name: str) -> bool:
-    """Whether a name is that of a judge with a calibration.
-
-    Args:
-        name: The name, as it appears on the trace.
-    """
+    """Whether a name is that of a judge with a calibration."""
     return name.startswith(_PREFIX)
 
 
 def log_odds(probability: float) -> float:
-    """The logarithm of the odds, for probabilities from 0.001 to 0.999; beyond as at these.
-
-    Args:
-        probability: From 0 to 1.
-    """
+    """The logarithm of the odds, for probabilities from 0.001 to 0.999; beyond as at these."""
     bounded = min(max(probability, _SUREST), 1 - _SUREST)
     return math.log(bounded / (1 - bounded))
 

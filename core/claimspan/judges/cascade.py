@@ -152,17 +152,7 @@ class CascadeJudge:
     async def check(
         self, claims: Sequence[Claim], references: Sequence[str], *, question: str | None = None
     ) -> VerdictMatrix:
-        """Returns the cheap judge's verdict where it is sure, else the strong judge's.
-
-        Args:
-            claims: The claims to check.
-            references: The texts to check against, each on its own.
-            question: The query, where known.
-
-        Returns:
-            A matrix of shape ``(len(claims), len(references))``; a cell that the strong judge
-            leaves undecided is None.
-        """
+        """The cheap judge's verdict if it is sure, else the strong judge's; see ``Judge``."""
         cells = {(i, j) for i in range(len(claims)) for j in range(len(references))}
         return await self.check_cells(claims, references, cells, question=question)
 
@@ -174,18 +164,7 @@ class CascadeJudge:
         *,
         question: str | None = None,
     ) -> VerdictMatrix:
-        """Returns verdicts as ``check`` does, for some cells of the matrix.
-
-        Args:
-            claims: The claims to check.
-            references: The texts to check against, each on its own.
-            cells: Which claim against which reference.
-            question: The query, where known.
-
-        Returns:
-            A matrix of shape ``(len(claims), len(references))``; a cell that was not asked for, or
-            that the strong judge leaves undecided, is None.
-        """
+        """Verdicts as ``check`` gives them, for some cells of the matrix; see ``SparseJudge``."""
         cheap = await _check_cells(self.cheap, claims, references, cells, question)
         unsure = {(i, j) for i, j in cells if not self.thresholds.accepts(cheap[i][j])}
         strong = (

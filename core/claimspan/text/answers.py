@@ -647,10 +647,6 @@ def as_statement(question: str | None, answer: str) -> str:
     label, and in other languages than English, except for ``Was ist X?`` and its like, which read
     ``X ist A.``
 
-    Args:
-        question: The question; None where unknown.
-        answer: A response, a ground truth or any other text.
-
     Returns:
         ``The capital of France is Paris.`` for ``What is the capital of France?`` and ``Paris``;
         the answer unchanged where it is a statement already, or there is no question.
@@ -709,11 +705,7 @@ def denied_statement(question: str | None, statement: str, answer: str) -> str |
 
 
 def is_short_answer(text: str) -> bool:
-    """Tells whether a text is a few words that make no statement by themselves.
-
-    Args:
-        text: A response, a ground truth or any other text.
-    """
+    """Tells whether a text is a few words that make no statement by themselves."""
     stripped = text.strip()
     if not stripped or len(stripped) > _MAX_CHARACTERS or "\n" in stripped or "?" in stripped:
         return False
@@ -733,9 +725,6 @@ def is_short_answer(text: str) -> bool:
 
 def polarity(text: str) -> bool | None:
     """Returns whether a text opens by affirming or by denying: ``Yes, ...``, ``No.``, ``Nein``.
-
-    Args:
-        text: An answer.
 
     Returns:
         True, False, or None where it opens by neither.
@@ -796,11 +785,7 @@ def _asks_yes_or_no(asked: Posed) -> bool:
 
 
 def asks_yes_or_no(question: str | None) -> bool:
-    """Tells whether a question asks for yes or no, and denies nothing itself.
-
-    Args:
-        question: The question; None where unknown.
-    """
+    """Tells whether a question asks for yes or no, and denies nothing itself."""
     if not question:
         return False
     asked = posed(question)
@@ -809,11 +794,7 @@ def asks_yes_or_no(question: str | None) -> bool:
 
 
 def asks_for_truth(question: str | None) -> bool:
-    """Tells whether a question asks if a statement is true: ``True or false: ...``.
-
-    Args:
-        question: The question; None where unknown.
-    """
+    """Tells whether a question asks if a statement is true: ``True or false: ...``."""
     return bool(question) and posed(question or "").is_statement
 
 

@@ -182,7 +182,6 @@ _THOUGHTS: Final = re.compile(
 )
 # Up to the next beginning only: a text of many beginnings is still read once.
 _COMMENT: Final = re.compile(r"<!--(?:(?!<!--).)*?-->", re.DOTALL)
-_END_OF_TAG: Final = r"\b[^<>\n]{0,200}>"
 _TAGS: Final = re.compile(
     r"</?(?:a|b|strong|i|em|u|s|sup|sub|span|small|mark|code|cite|q|"
     r"caption|dl|dd|details|summary|figure|blockquote|"
@@ -259,9 +258,6 @@ def masked(text: str) -> str:
     lists of sources, and the end of a letter. Tags of tables, lists and headings end in the sign
     that Markdown has for them. Code stays as it is. Positions stay those of the text, so that what
     is found is quoted as written.
-
-    Args:
-        text: A response or a ground truth.
     """
     if any(map(text.__contains__, "<>!")):
         text = _outside_code(text)

@@ -82,9 +82,6 @@ def asserts_something(text: str) -> bool:
 
     Questions, introductions that end in a colon, filler and abstentions ("I don't know", "The
     context does not say") do not.
-
-    Args:
-        text: One sentence or clause.
     """
     sentence = normalise(text)
     if not is_statement(sentence) or starts_with_abstention(sentence) or is_apology(sentence):

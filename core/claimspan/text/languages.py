@@ -180,9 +180,6 @@ def scored_words(text: str) -> Iterator[Scored]:
 
     A capital letter within a sentence begins a name in most languages, and names are at home in
     all of them: they are left out, with the particles between them (``Leonardo da Vinci``).
-
-    Args:
-        text: Any text in Latin script.
     """
     before = ""
     for match, following in _with_following(_WORD.finditer(text)):

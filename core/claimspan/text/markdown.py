@@ -232,9 +232,6 @@ def every_sentence(text: str, language: str) -> Iterator[str]:
 def most_sentences(text: str) -> int:
     """Returns how many sentences a text has at most, without splitting it.
 
-    Args:
-        text: Any text.
-
     Returns:
         No fewer than ``every_sentence`` yields that are not blank.
     """

@@ -75,11 +75,7 @@ _HINTS: Final = {language: tuple(lists["hints"]) for language, lists in by_langu
 
 
 def may_decline(text: str) -> bool:
-    """Tells at little cost whether a text has a word by which sentences decline.
-
-    Args:
-        text: Any text.
-    """
+    """Tells at little cost whether a text has a word by which sentences decline."""
     lowered = _spaced(text)
     return any(hint in lowered for hints in _HINTS.values() for hint in hints)
 

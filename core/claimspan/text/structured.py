@@ -143,9 +143,6 @@ def answer_text(response: str) -> str:
     The name of a field says what its value is, so it stands before it: ``{"length": "725 km"}``
     reads ``Length: 725 km``. Each object in a list is one line.
 
-    Args:
-        response: The response of a pipeline.
-
     Returns:
         A line for each field or object; empty if the structure says nothing. Any other response as
         it is.

@@ -253,11 +253,7 @@ class ClockTime(NamedTuple):
     """Where it ends in the text."""
 
     def agrees(self, other: ClockTime) -> bool:
-        """Tells whether both may be one time.
-
-        Args:
-            other: Another time.
-        """
+        """Tells whether both may be one time."""
         if self.is_open_half or other.is_open_half:
             return self.minutes % _HALF_DAY == other.minutes % _HALF_DAY
         return self.minutes == other.minutes

@@ -25,9 +25,6 @@ def count_tokens(text: str) -> int:
     The weights are fitted to the tokenizer cl100k_base on English web passages and answers, where
     the estimate is within 3 %. For other languages in Latin script it is up to a third too low.
 
-    Args:
-        text: Any text.
-
     Returns:
         The estimate, in tokens; 0 for an empty text.
     """

@@ -429,11 +429,7 @@ _LETTERS: Final = "".join(chr(c).lower() if chr(c).isalpha() else " " for c in r
 
 
 def signs_of(text: str) -> int:
-    """Returns the signs of a text, as the bits of this module; 0 where it has no value at all.
-
-    Args:
-        text: Any text.
-    """
+    """Returns the signs of a text, as the bits of this module; 0 where it has no value at all."""
     if not text.isascii():
         return reduce(int.__or__, set(map(signs_of_piece, text.split())), 0)
     words = ascii_letters(text)

@@ -90,11 +90,7 @@ class Sentences:
     """Sentences of one or several texts, tokenized once, to be gathered for many claims."""
 
     def __init__(self, sentences: Iterable[str] = ()) -> None:
-        """Tokenizes sentences.
-
-        Args:
-            sentences: The sentences of one text, in their order.
-        """
+        """Tokenizes sentences."""
         self._texts: list[str] = []
         self._stems: list[frozenset[str]] = []
         self._lengths: list[int] = []
@@ -123,10 +119,6 @@ class Sentences:
 
         Sentences are chosen greedily, each for the words of the claim that those before it lack;
         the remaining room goes to their neighbours.
-
-        Args:
-            claim: The words of the claim.
-            size: How many words are chosen.
 
         Returns:
             Indices of the sentences in their order; empty where none has a word of the claim.
@@ -167,10 +159,6 @@ class Sentences:
 
 def gather_sentences(sentences: Sequence[str], claim: str) -> str:
     """Gathers the sentences of a long text that together have most of a claim's words.
-
-    Args:
-        sentences: A text, sentence by sentence.
-        claim: The text of the claim.
 
     Returns:
         Up to 120 words: the chosen sentences in the order of the text; empty where no sentence has
@@ -286,9 +274,6 @@ def blocks_of(cells: Collection[Cell]) -> list[Block]:
 
     Of a record these are its chunks, its ground truth, and its response: texts that compete to
     support a claim are together, so that a word which all chunks have tells little.
-
-    Args:
-        cells: Which claim against which reference.
     """
     claims_of: defaultdict[int, set[int]] = defaultdict(set)
     for i, j in cells:
@@ -441,9 +426,6 @@ class Context:
 
     def gathered(self, claim: Wanted) -> str | None:
         """Returns what the references say of a claim together.
-
-        Args:
-            claim: The words of the claim.
 
         Returns:
             Up to 80 words; None where one reference has as many words of the claim as all.

@@ -273,9 +273,6 @@ def reachable_stems(claim: Wording) -> Set[str]:
 
     Those of negations and opposites, which the reference shows, and of changes in a copy are left
     out.
-
-    Args:
-        claim: The tokens of the claim.
     """
     stems = {name.stem for names in claim.read(names_by_phrase).values() for name in names}
     stems.update(stem for names in claim.read(agents).values() for stem in names)

@@ -284,11 +284,7 @@ class Support:
         return self._sentence
 
     def quotes(self, claim: Wording) -> bool:
-        """Tells whether the best window has all words of a claim, and the reference has them so.
-
-        Args:
-            claim: The tokens of the claim.
-        """
+        """Tells whether the best window has all words of a claim, and the reference has them so."""
         return self.held == self._claim.mask and self.reference.quotes(claim)
 
     @property

@@ -45,9 +45,6 @@ _MAX_LENGTH_DIFFERENCE: Final = 2
 # Apart from one replacement the claim and what it copies may differ in this share of their tokens.
 _MAX_OTHERS: Final = 0.15
 
-_Opcode = tuple[str, int, int, int, int]
-"""A tag of ``difflib``, with the range of tokens in the sentence and in the claim."""
-
 
 class Replacement(NamedTuple):
     """Tokens of a claim in the place of tokens of the sentence; one of both may be empty."""
@@ -89,10 +86,6 @@ def may_be_copied(claim: Wording, n_shared: int) -> bool:
 
 def near_copy(claim: Wording, sentence: Wording) -> NearCopy | None:
     """Aligns a claim with a sentence.
-
-    Args:
-        claim: The tokens of the claim.
-        sentence: The tokens of the sentence that supports it best.
 
     Returns:
         The alignment; None where the sentence does not have three fifths of the claim's tokens in

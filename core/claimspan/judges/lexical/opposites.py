@@ -157,12 +157,7 @@ _DEGREES: Final = ("er", "est")
 
 
 def are_opposites(one: Token, other: Token) -> bool:
-    """Tells whether two words are opposites: ``longer`` and ``shorter``, ``able`` and ``unable``.
-
-    Args:
-        one: A word in any inflection.
-        other: Another one.
-    """
+    """Tells whether two words are opposites: ``longer``, ``shorter``; ``able``, ``unable``."""
     words = one.folded, other.folded
     if words[1] in _opposites(words[0]) or other.stem in _table().get(one.stem, ()):
         return True
@@ -216,7 +211,7 @@ def opposite_conflict(claim: Wording, support: Support) -> str | None:
 
 
 def may_turn(claim: Wording, support: Support) -> bool:
-    """Tells whether the reference may have an opposite of a word of an English claim anywhere."""
+    """Tells whether the reference may have an opposite of a word of an English claim."""
     sought, signs = claim.read(_sought), support.reference.signs
     return not (sought.listed.isdisjoint(signs.words) and sought.plain.isdisjoint(signs.turned))
 

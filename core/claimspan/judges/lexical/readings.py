@@ -68,12 +68,7 @@ class KeptReferences:
         return KeptReferences, (self._most,)
 
     async def read(self, text: str, language: str) -> _Kept:
-        """Returns a reference, read now or before.
-
-        Args:
-            text: The reference.
-            language: Code of its language.
-        """
+        """Returns a reference, read now or before."""
         key = text, language
         with self._lock:
             found = self._kept.pop(key, None)

@@ -74,11 +74,7 @@ class ClaimedValues:
     """The numbers, dates and units of a claim, read once for all references."""
 
     def __init__(self, claim: StatedValues) -> None:
-        """Keeps the claim; it is read when first asked for.
-
-        Args:
-            claim: The claim, as if it were a text that states values.
-        """
+        """Keeps the claim; it is read when first asked for."""
         self._stated = claim
         self._stems_of: dict[tuple[int, int], Set[str]] = {}
 
@@ -96,9 +92,6 @@ class ClaimedValues:
     def conflicts(self, reference: StatedValues) -> dict[str, Set[str]]:
         """Returns the numbers, dates and units that a reference does not give.
 
-        Args:
-            reference: The values of the reference.
-
         Returns:
             The stems of those values by kind of conflict.
         """
@@ -111,9 +104,6 @@ class ClaimedValues:
         """Returns the stems of the values that a reference gives in any form.
 
         ``1.2 million`` in a claim and ``1,200,000`` in a reference share no word, but are equal.
-
-        Args:
-            reference: The values of the reference.
         """
         places = equal_places(self._stated, reference)
         return frozenset[str]().union(*(self._stems(start, end) for start, end in places))
@@ -129,12 +119,7 @@ class ReadClaim:
     """A claim, and what is read from it by its question alone."""
 
     def __init__(self, claim: Claim, asking: Asking) -> None:
-        """Keeps the claim; each part is read when first asked for.
-
-        Args:
-            claim: The claim.
-            asking: The question that it answers.
-        """
+        """Keeps the claim; each part is read when first asked for."""
         self.claim = claim
         """The claim."""
         self._asking = asking
@@ -386,11 +371,7 @@ class Cells:
         self._patterns: dict[int, Patterns] = {}
 
     def verdicts(self, claim: ReadClaim) -> Iterator[Verdict]:
-        """Yields the verdicts on one claim, one for each reference; each is made when asked for.
-
-        Args:
-            claim: One of the claims.
-        """
+        """Yields the verdicts on one claim, one for each reference; each is made when asked for."""
         if claim.bare_value is not None:
             for each in self._references:
                 found = check_value(claim.bare_value, each.text, self._asking.question) or NO_VALUE

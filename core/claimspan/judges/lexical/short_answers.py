@@ -96,11 +96,7 @@ class Asking(NamedTuple):
         return cls(question, _base_stems(tokenize(asked)) - _ASKING)
 
     def relevance(self, words: Wording) -> float:
-        """Returns the share of the question's words that a text has, 0 to 1.
-
-        Args:
-            words: The words of the text.
-        """
+        """Returns the share of the question's words that a text has, 0 to 1."""
         wanted = {each[:_BEGINNING] for each in self.stems}
         return len(wanted & words.read(_beginnings)) / max(len(wanted), 1)
 
@@ -129,21 +125,12 @@ def as_read(reference: str, question: str | None) -> str:
 
     A longer text that opens by ``Yes`` or ``No`` begins with what that affirms or denies, where it
     goes on about what is asked. An ``AnswerText`` stays one.
-
-    Args:
-        reference: A text that claims are checked against.
-        question: The question; None where unknown.
     """
     return _shown(reference, Asking.of(question), as_statement(question, reference))
 
 
 def answer_and_shown(reference: str, asking: Asking) -> tuple[ShortAnswer | None, str]:
-    """Returns what ``_short_answer`` and ``as_read`` do, of a reference that is read once.
-
-    Args:
-        reference: A text that claims are checked against.
-        asking: The question.
-    """
+    """Returns what ``_short_answer`` and ``as_read`` do, of a reference that is read once."""
     statement = as_statement(asking.question, reference)
     return _answer(reference, asking, statement), _shown(reference, asking, statement)
 
@@ -198,12 +185,7 @@ def _own_weights(answer: str, asking: Asking) -> Mapping[str, float]:
 
 
 def written(claim: Claim, question: str | None) -> str:
-    """Returns the short answer that a claim was made of; the claim's text where it is none.
-
-    Args:
-        claim: A claim.
-        question: The question that the claim was extracted with.
-    """
+    """Returns the short answer that a claim was made of; the claim's text where it is none."""
     sentence = claim.sentence
     if not sentence or sentence == claim.text or as_statement(question, sentence) != claim.text:
         return claim.text
@@ -212,10 +194,6 @@ def written(claim: Claim, question: str | None) -> str:
 
 def own_words(claim: Claim, asking: Asking) -> list[Token]:
     """Returns the words of the short answer that a claim was made of, beside the question's.
-
-    Args:
-        claim: The claim.
-        asking: The question that it was extracted with.
 
     Returns:
         All of the answer's where the question has them too; none where the claim was no short
@@ -233,11 +211,6 @@ def own_words(claim: Claim, asking: Asking) -> list[Token]:
 
 def value_or_polarity(claim: Claim, short: ShortAnswer, asking: Asking) -> Verdict | None:
     """Judges what words do not tell: yes against no, and a claim against a bare value.
-
-    Args:
-        claim: The claim.
-        short: The answer that it is checked against.
-        asking: The question of both.
 
     Returns:
         A verdict; None where the words decide.
@@ -273,10 +246,6 @@ def _polar_verdict(claim: Claim, short: ShortAnswer, asking: Asking) -> Verdict 
 def claimed_polarity(claim: Claim, asking: Asking) -> bool | None:
     """Returns whether a claim affirms or denies its question as a whole.
 
-    Args:
-        claim: The claim.
-        asking: The question.
-
     Returns:
         None where the claim does neither, or the question does not ask for yes or no.
     """
@@ -301,10 +270,6 @@ def affirmed(claims: Sequence[Claim], question: str | None) -> tuple[list[Claim]
     """Returns claims with what they deny in place of each that answers a question by ``False``.
 
     What contradicts a statement entails that it is false, in any language and by any judge.
-
-    Args:
-        claims: The claims.
-        question: The question that they were extracted with.
 
     Returns:
         The claims to judge, and the places of those whose verdict has to be ``inverted``.
@@ -337,12 +302,7 @@ def inverted(verdict: Verdict) -> Verdict:
 
 
 def readable_claim(claim: Claim, question: str | None) -> str:
-    """Returns what a judge that reads is shown of a claim: its text, or the bare value it was.
-
-    Args:
-        claim: The claim.
-        question: The question that it was extracted with.
-    """
+    """Returns what a judge that reads is shown of a claim: its text, or the bare value it was."""
     short = written(claim, question)
     return short if is_bare_value(short) else claim.text
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from email.utils import parsedate_to_datetime
 from typing import Final, Literal, NamedTuple, cast
@@ -72,21 +72,9 @@ class Refusal(NamedTuple):
             return "quota"
         if self.status is None:
             return "away" if _NO_CONNECTION.search(self.cause) else "other"
-        is_large = self.status == 429 and "request too large" in said.lower()
-        if (
-            self.status == 413
-            or is_large
-            or (self.status in (400, 422, 500) and _LENGTH.search(said))
-        ):
-            return "length"
-        if self.status in (400, 403) and _FILTER.search(said):
-            return "filter"
-        if self.status == 429:
-            return "rate"
-        if self.status in (401, 403) or (self.status == 400 and _KEY.search(said)):
-            return "key"
-        if self.status == 404 or (self.status in (400, 500) and _PLACE.search(said)):
-            return "place"
+        for statuses, words, kind in _KINDS:
+            if self.status in statuses and (words is None or words.search(said)):
+                return kind
         return "away" if _is_passing(self.status) else "other"
 
     def without_echo(self, texts: Sequence[str]) -> Refusal:
@@ -147,7 +135,7 @@ class Refusal(NamedTuple):
             if _CODE.fullmatch(value) and _without(value, texts, secrets) == value
         ]
         said = _without(self.message, texts, secrets)
-        advice = _ADVICE.get(kind) or _BY_STATUS.get(self.status, "")
+        advice = _ADVICE.get(kind) or (_REDIRECTED if self.status in _REDIRECTS else "")
         if not advice and not said and self.status in (400, 422):
             advice = _NO_REASON
         if not advice and self.status in (400, 422) and (self.param or has_options):
@@ -172,11 +160,8 @@ _ADVICE: Final[Mapping[str, str]] = {
     "key": "check the key, and what it may do",
     "place": "check base_url and the model's name",
 }
-_BY_STATUS: Final[Mapping[int, str]] = {
-    **dict.fromkeys(
-        (301, 302, 303, 307, 308), "redirects are not followed, give the final base_url"
-    ),
-}
+_REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
+_REDIRECTED: Final = "redirects are not followed, give the final base_url"
 _NO_REASON: Final = "it does not say why: check the model's name, and options="
 _CERTIFICATE_ADVICE: Final = (
     "the certificate is not trusted; SSL_CERT_FILE can name a file with the company's"
@@ -207,6 +192,19 @@ _PLACE: Final = re.compile(
     r"|on-demand throughput)",
     re.IGNORECASE,
 )
+_KINDS: Final[Sequence[tuple[Collection[int], re.Pattern[str] | None, Kind]]] = (
+    ({413}, None, "length"),
+    ({429}, re.compile("request too large", re.IGNORECASE), "length"),
+    ({400, 422, 500}, _LENGTH, "length"),
+    ({400, 403}, _FILTER, "filter"),
+    ({429}, None, "rate"),
+    ({401, 403}, None, "key"),
+    ({400}, _KEY, "key"),
+    ({404}, None, "place"),
+    ({400, 500}, _PLACE, "place"),
+)
+"""The kinds of a response by its status and, if given, by words of it; the first that fits."""
+
 _NO_CONNECTION: Final = re.compile(
     r"Connect|Timeout|TimedOut|Network|ReadError|WriteError|Protocol|SSL|gaierror|^OSError|BrokenPipe"
 )

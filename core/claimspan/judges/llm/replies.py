@@ -152,11 +152,6 @@ def read_reply(reply: ChatReply, kind: type[R], call: str) -> R:
     A text of the prompt cannot forge one: it does not know the id. A draft in the thoughts of a
     model is none, nor is one after which a reply was cut.
 
-    Args:
-        reply: The reply.
-        kind: The model to read it with.
-        call: The id of the call.
-
     Raises:
         CutReplyError: The reply ended at its allowed length, before it was complete.
         ReplyError: The reply is empty or not JSON, does not fit the model, or does not repeat the

@@ -245,9 +245,6 @@ class CrossEncoder:
     def logits(self, pairs: Sequence[TextPair]) -> list[list[float]]:
         """Computes the logits of text pairs, as ``read`` does.
 
-        Args:
-            pairs: The pairs; may be empty.
-
         Returns:
             Logits of shape ``(len(pairs), n_outputs)``, in the order of the pairs.
         """
@@ -286,10 +283,6 @@ class CrossEncoder:
                 computed[pairs[i]] = PairLogits(row, bool(encoded[i].overflowing))
                 self._known.put(pairs[i], row, cut=computed[pairs[i]].cut)
         return computed
-
-    def mean_length(self, pairs: Sequence[TextPair]) -> float:
-        """Returns the mean number of word pieces of text pairs; at least one pair is needed."""
-        return sum(len(self._encode(pair, never).ids) for pair in pairs) / len(pairs)
 
     def _encode(self, pair: TextPair, stop: Stop) -> _Encoding:
         stop()

@@ -203,27 +203,15 @@ class LocalJudge:
         }
 
     async def extract_claims(self, text: str, *, question: str | None = None) -> list[Claim]:
-        """Returns the clauses of a text that assert something, as ``LexicalJudge`` does.
-
-        Args:
-            text: A response or a ground truth.
-            question: The question, which short answers are read by.
-        """
+        """Returns the clauses of a text that assert something, as ``LexicalJudge`` does."""
         return await self._lexical.extract_claims(text, question=question)
 
     async def check(
         self, claims: Sequence[Claim], references: Sequence[str], *, question: str | None = None
     ) -> VerdictMatrix:
-        """Returns a verdict with probabilities for every claim against every reference.
+        """A verdict with probabilities for every claim against every reference; see ``Judge``.
 
-        Args:
-            claims: The claims to check.
-            references: The texts to check against, each on its own.
-            question: The query, where known; as for ``LexicalJudge``.
-
-        Returns:
-            A matrix of shape ``(len(claims), len(references))``; a cell is None where its most
-            probable label is less probable than ``sure_from``.
+        A cell is None if its most probable label is less probable than ``sure_from``.
 
         Raises:
             MissingExtraError: onnxruntime, tokenizers or the weights are not installed.
@@ -240,22 +228,7 @@ class LocalJudge:
         *,
         question: str | None = None,
     ) -> VerdictMatrix:
-        """Returns verdicts as ``check`` does, for some cells of the matrix.
-
-        Args:
-            claims: The claims to check.
-            references: The texts to check against, each on its own.
-            cells: Which claim against which reference.
-            question: The query, where known.
-
-        Returns:
-            A matrix of shape ``(len(claims), len(references))``; a cell is None where it was not
-            asked for, or its most probable label is less probable than ``sure_from``.
-
-        Raises:
-            MissingExtraError: onnxruntime, tokenizers or the weights are not installed.
-            ConfigError: The weights are damaged, or there is no such model.
-        """
+        """Verdicts as ``check`` gives them, for some cells of the matrix; see ``SparseJudge``."""
         verdicts = await self._verdicts(claims, references, cells, question)
         return self._matrix(verdicts, cells, (len(claims), len(references)))
 
@@ -272,21 +245,6 @@ class LocalJudge:
 
         The context entails what one of its references entails. Of other claims, the sentences of
         all references that together have more of the claim than any one are read as one text.
-
-        Args:
-            claims: The claims to check.
-            references: The texts to check against.
-            cells: Which claim against which reference; the column ``len(references)`` is the
-                context.
-            context: Indices of the references that are read together.
-            question: The query, where known.
-
-        Returns:
-            A matrix of shape ``(len(claims), len(references) + 1)``.
-
-        Raises:
-            MissingExtraError: onnxruntime, tokenizers or the weights are not installed.
-            ConfigError: The weights are damaged, or there is no such model.
         """
         width = len(references)
         wanted, single = context_cells(cells, context, width)

@@ -190,12 +190,7 @@ class Passage:
     """A reference, cut into sentences once, to be read for many claims."""
 
     def __init__(self, text: str, language: str) -> None:
-        """Cuts a reference into sentences.
-
-        Args:
-            text: The reference.
-            language: Code of the language for the sentence splitter.
-        """
+        """Cuts a reference into sentences."""
         self._written = [each.split() for each in every_sentence(text, language)]
         self.sentences = [
             " ".join(words) for each in self._written for words in _cut(each, _READ.chosen)
@@ -204,9 +199,6 @@ class Passage:
 
     def windows_for(self, claim: str) -> list[str]:
         """Returns the windows to read for a claim, at most one.
-
-        Args:
-            claim: The text of the claim.
 
         Returns:
             Up to 80 words: the sentences that together have most of the claim's words, in the order

@@ -79,20 +79,12 @@ _NEAREST: Final[tuple[Relation, ...]] = ("same", "open", "other")
 
 
 def is_bare_value(claim: str) -> bool:
-    """Tells whether a claim consists of values alone: ``$1,577 million``, ``-0.02``, ``(370)``.
-
-    Args:
-        claim: The text of the claim.
-    """
+    """Tells whether a claim consists of values alone: ``$1,577 million``, ``-0.02``, ``(370)``."""
     return bool(_bare_values(claim))
 
 
 def says_value_alone(claim: StatedValues) -> bool:
-    """Tells what ``is_bare_value`` does, of a claim whose values are read for more than that.
-
-    Args:
-        claim: The claim, as if it were a text that states values.
-    """
+    """Tells what ``is_bare_value`` does, of a claim whose values are read for more than that."""
     return len(claim.text) <= _MAX_CHARACTERS and bool(_if_alone(claim.text, claim.values))
 
 
@@ -134,12 +126,6 @@ def telling_values(
 
     A model reads better than this check whether ``5`` counts the right thing, or what happened in
     1999. It is worse at scales and roundings: those cells are decided here, and cost no call.
-
-    Args:
-        claims: The claims of the matrix.
-        references: The references of the matrix.
-        cells: Which claim against which reference.
-        question: The question, where known.
 
     Returns:
         A verdict for each cell of a telling value: one with three digits, or with a scale, a

@@ -125,9 +125,6 @@ def asked_value(question: str | None) -> Asked:
 def stated_scale(text: str) -> Decimal | None:
     """Returns the factor that a text states for its numbers: ``in USD millions``, ``(Thousands)``.
 
-    Args:
-        text: A question, or a text with tables.
-
     Returns:
         The factor; None where the text states none, or more than one.
     """
@@ -223,10 +220,6 @@ def _size(amount: Amount) -> Decimal:
 def date_relation(claimed: Date, given: Date) -> Relation:
     """Compares two dates by the parts that both have.
 
-    Args:
-        claimed: The date of the claim.
-        given: The date of the text.
-
     Returns:
         The same where the text's date has every part of the claim's; open where it agrees, but
         leaves a part out.
@@ -277,12 +270,7 @@ def year_date(amount: Amount) -> Date:
 
 
 def time_relation(claimed: ClockTime | Amount, given: ClockTime | Amount) -> Relation:
-    """Compares two times of day; ``15 h`` as an amount of hours may be one as well.
-
-    Args:
-        claimed: The time of the claim.
-        given: The time of the text.
-    """
+    """Compares two times of day; ``15 h`` as an amount of hours may be one as well."""
     ours, theirs = _clock_time(claimed), _clock_time(given)
     if ours is None or theirs is None:
         return "apart"
@@ -369,11 +357,7 @@ def is_same_value(
 
 
 def is_counted(amount: Amount) -> bool:
-    """Tells whether a number without a unit counts the noun behind it, which is in the plural.
-
-    Args:
-        amount: Any amount.
-    """
+    """Tells whether a number without a unit counts the noun behind it, which is in the plural."""
     if amount.unit or amount.scale is not None or amount.noun in _NO_COUNTED:
         return False
     return amount.is_plural
@@ -490,10 +474,6 @@ def _agree_at_some_scale(claimed: Amount, given: Amount) -> bool:
 
 
 def plain_reading(amount: Amount) -> _Reading:
-    """Returns the one value that an amount has as written, without its sign.
-
-    Args:
-        amount: Any amount.
-    """
+    """Returns the one value that an amount has as written, without its sign."""
     factor = (amount.scale or 1) * amount.factor
     return _Reading(abs(amount.value) * factor, _step(amount, Asked()) * factor, amount.unit)

@@ -202,21 +202,12 @@ def value_conflicts(claim: str, reference: StatedValues) -> Iterator[ValueConfli
     In a sentence that has nearly all words of the claim, another value is a change, whatever the
     reference has elsewhere. Beyond that bounds, rough figures, "one" and numbers of notes are
     passed over: other values may support them.
-
-    Args:
-        claim: The text of the claim.
-        reference: The values of the reference.
     """
     return conflicts_of(StatedValues(claim), reference)
 
 
 def conflicts_of(claim: StatedValues, reference: StatedValues) -> Iterator[ValueConflict]:
-    """Yields what ``value_conflicts`` does, of a claim that many references are read for.
-
-    Args:
-        claim: The values of the claim.
-        reference: The values of the reference.
-    """
+    """Yields what ``value_conflicts`` does, of a claim that many references are read for."""
     if not claim.items or reference.quotes(claim.text):
         return
     for part in claim.parts:
@@ -295,21 +286,12 @@ def equal_values(claim: str, reference: StatedValues) -> Iterator[tuple[int, int
     """Yields where the values of a claim stand that a reference gives in any form.
 
     Only sentences with some of the claim's other words count: a page has many numbers.
-
-    Args:
-        claim: The text of the claim.
-        reference: The values of the reference.
     """
     return equal_places(StatedValues(claim), reference)
 
 
 def equal_places(claim: StatedValues, reference: StatedValues) -> Iterator[tuple[int, int]]:
-    """Yields what ``equal_values`` does, of a claim that many references are read for.
-
-    Args:
-        claim: The values of the claim.
-        reference: The values of the reference.
-    """
+    """Yields what ``equal_values`` does, of a claim that many references are read for."""
     if not claim.items:
         return
     words = claim.whole.words

@@ -89,9 +89,6 @@ class StatedValues:
         """Tells whether the text has a claim word for word, and cuts none of its own values there.
 
         "The fee is $5" stands in "The fee is $500", and says something else.
-
-        Args:
-            claim: The text of the claim.
         """
         quoted = claim.strip(" .")
         start = self.text.find(quoted)
