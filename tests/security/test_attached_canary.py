@@ -33,6 +33,7 @@ from claimspan_mlflow import MLflowWriter
 from claimspan_phoenix import PhoenixWriter
 from claimspan_tracing import Monitor
 from claimspan_tracing.monitor import MonitorOptions
+from claimspan_tracing.write import signals
 
 from contract_server import ContractServer, Request, contract_server
 from contracts import LangfuseApi

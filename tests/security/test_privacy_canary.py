@@ -27,6 +27,7 @@ from claimspan_langchain import ClaimspanCallbackHandler
 from claimspan_tracing import Finished, Monitor
 from claimspan_tracing.export.otlp_file import OtlpFileExporter
 from claimspan_tracing.monitor import MonitorOptions
+from claimspan_tracing.write import signals
 
 from hs_driver import HaystackDriver
 from judge_server import JudgeServer, judge_server

@@ -14,8 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from claimspan.evaluation.diagnosis import Part
 from claimspan.evaluation.judgement import RecordLabel, judgement_of
-from claimspan.evaluation.result import Evaluation, table_columns, table_row
-from claimspan.evaluation.table import Cell, Columns
+from claimspan.evaluation.result import Cell, Columns, Evaluation, table_columns, table_row
 from claimspan.files.arrow import ParquetFormat
 from claimspan.metrics.catalogue import METRICS, in_order
 from claimspan.metrics.compute import Undefined, measure
