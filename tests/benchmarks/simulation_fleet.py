@@ -26,11 +26,10 @@ from claimspan.cost.budget import Budget
 from claimspan.judges import Judge
 from claimspan_tracing.adapters import RunTree
 from claimspan_tracing.decide.decider import Decider
-from claimspan_tracing.decide.facts import Facts
 from claimspan_tracing.decide.ledger import Ledger
-from claimspan_tracing.decide.overload import Overload
-from claimspan_tracing.decide.sampling import Decision, Sampler
+from claimspan_tracing.decide.sampling import Decision, Facts, Sampler
 from claimspan_tracing.decide.status import Status
+from claimspan_tracing.decide.thinning import Overload
 from claimspan_tracing.dispatch.evaluator import Evaluator
 from claimspan_tracing.dispatch.local_dispatcher import LocalDispatcher
 from claimspan_tracing.dispatch.memory_queue import RecordQueue

@@ -21,10 +21,8 @@ from langchain_core.runnables import RunnableConfig
 from claimspan import Chunk, RagRecord, evaluate
 from claimspan.judges import Judge, LexicalJudge, LocalJudge
 from claimspan_langchain import ClaimspanCallbackHandler
-from claimspan_tracing.decide.facts import Facts
-from claimspan_tracing.decide.fit import Fit, Room
-from claimspan_tracing.decide.overload import MARK
-from claimspan_tracing.decide.sampling import Decision
+from claimspan_tracing.decide.sampling import Decision, Facts
+from claimspan_tracing.decide.thinning import MARK, Fit, Room
 from claimspan_tracing.dispatch.judge_spec import WorkerKind
 from claimspan_tracing.testing import InMemoryMonitor
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Final
 
-from claimspan_tracing.decide.fit import Room
 from claimspan_tracing.decide.status import Status
+from claimspan_tracing.decide.thinning import Room
 from claimspan_tracing.dispatch.dispatcher import Deliver
 from claimspan_tracing.dispatch.evaluator import Evaluator
 from claimspan_tracing.dispatch.judge_process import JudgeProcess

@@ -11,8 +11,8 @@ from opentelemetry.trace import Tracer
 from claimspan_tracing.blocking import may_block
 from claimspan_tracing.capture.runs import RunTree
 from claimspan_tracing.decide.decider import Decider
-from claimspan_tracing.decide.fit import Room
 from claimspan_tracing.decide.ledger import Ledger, Stats
+from claimspan_tracing.decide.thinning import Room
 from claimspan_tracing.dispatch.dispatcher import Dispatcher
 from claimspan_tracing.dispatch.evaluator import Evaluator
 from claimspan_tracing.dispatch.first_look import FIRST_METRICS, first_look_of
