@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from claimspan.cost.budget import Budget
-from claimspan_tracing.alert.alert import Alert, AlertEvent, AlertState
+from claimspan_tracing.alert import Alert, AlertEvent, AlertState
 from claimspan_tracing.decide.decider import disable_evaluation
 from claimspan_tracing.decide.ledger import Stats
 from claimspan_tracing.decide.rules import (

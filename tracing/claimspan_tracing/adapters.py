@@ -18,7 +18,7 @@ from claimspan_tracing.capture.paths import Key, value_at
 from claimspan_tracing.capture.reader import Document, Generation, Reader, Retrieval
 from claimspan_tracing.capture.request import leave_out, request_context
 from claimspan_tracing.capture.runs import Run, RunKind, RunTree
-from claimspan_tracing.deliver.backend_writer import BackendWriter
+from claimspan_tracing.deliver.backend_writer import BackendWriter, ScoredChunk, ScoredRecord
 from claimspan_tracing.deliver.delivery import Delivery
 from claimspan_tracing.deliver.http import (
     Backend,
@@ -27,7 +27,6 @@ from claimspan_tracing.deliver.http import (
     RefusalError,
     checked_address,
 )
-from claimspan_tracing.deliver.scored import ScoredChunk, ScoredRecord
 from claimspan_tracing.dispatch.dispatcher import Deliver, Dispatcher
 from claimspan_tracing.export.exporting import exports, processors_of, warn_of_no_exporter
 from claimspan_tracing.export.providers import chain_of, global_provider, sdk_of

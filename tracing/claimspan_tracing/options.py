@@ -22,11 +22,10 @@ from claimspan.judges import Judge, LexicalJudge
 from claimspan.judges.choice import JudgeLike
 from claimspan.judges.protocol import BudgetedJudge
 from claimspan.text.percentages import percent_hint
-from claimspan_tracing.alert.alert import Alert, check_measured
-from claimspan_tracing.alert.sink import OnAlert
+from claimspan_tracing.alert import Alert, OnAlert, check_measured
 from claimspan_tracing.blocking import may_block
 from claimspan_tracing.decide.sampling import RateSampler, Sampler, first_judge_of
-from claimspan_tracing.deliver.results import OnResult
+from claimspan_tracing.deliver.delivery import OnResult
 from claimspan_tracing.dispatch.dispatcher import Dispatcher
 from claimspan_tracing.dispatch.judge_spec import WorkerKind
 from claimspan_tracing.dispatch.pacing import CpuShare

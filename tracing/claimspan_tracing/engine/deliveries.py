@@ -6,9 +6,8 @@ import time
 from collections.abc import Sequence
 from typing import Final
 
-from claimspan_tracing.alert.sink import AlertSink
-from claimspan_tracing.deliver.results import ResultSink
-from claimspan_tracing.deliver.together import DeliveringSinks
+from claimspan_tracing.alert import AlertSink
+from claimspan_tracing.deliver.delivery import DeliveringSinks, ResultSink
 from claimspan_tracing.engine.settings import Settings
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.lifecycle import seconds_left
