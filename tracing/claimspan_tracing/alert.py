@@ -414,6 +414,7 @@ class AlertSink:
         self._windows: Final = [(alert, Window(alert)) for alert in alerts]
         self._delivery = Delivery[tuple[Window, Sample]]("alerts", self._count)
         self._calls = None if on_alert is None else Calls("on_alert", on_alert)
+        self._threads = [self._delivery, *([] if self._calls is None else [self._calls])]
         self._logs = get_logger(semconv.SCOPE)
 
     def write(self, finished: Finished) -> None:
@@ -433,26 +434,23 @@ class AlertSink:
         Raises:
             RuntimeError: The interpreter is shutting down.
         """
-        self._delivery.start()
-        if self._calls is not None:
-            self._calls.start()
+        for each in self._threads:
+            each.start()
 
     def flush(self, timeout: float) -> bool:
         """Count what was taken, and deliver the events; False where something is left."""
         deadline = time.monotonic() + timeout
-        is_counted = self._delivery.flush(timeout)
-        return (self._calls is None or self._calls.flush(seconds_left(deadline))) and is_counted
+        return all([each.flush(seconds_left(deadline)) for each in self._threads])
 
     def stop(self) -> None:
         """Lose what is left, and end the threads."""
-        self._delivery.stop()
-        if self._calls is not None:
-            self._calls.stop()
+        for each in self._threads:
+            each.stop()
 
     @property
     def lost(self) -> int:
         """Number of records that were not counted, and of events that ``on_alert`` did not take."""
-        return self._delivery.lost + (0 if self._calls is None else self._calls.lost)
+        return sum(each.lost for each in self._threads)
 
     # --- on the thread ---
 
