@@ -10,8 +10,17 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from claimspan.errors import ConfigError
-from claimspan_celery._broker import TRANSPORT, broker_url, check_broker, place_of, why
-from claimspan_celery._message import EVALUATE, HIDDEN, MAX_BYTES, QUEUE
+from claimspan_celery._broker import (
+    EVALUATE,
+    HIDDEN,
+    MAX_BYTES,
+    QUEUE,
+    TRANSPORT,
+    broker_url,
+    check_broker,
+    place_of,
+    why,
+)
 from claimspan_tracing import Job, Outcome, Status
 from claimspan_tracing.adapters import Deliver, JobKey, restart_in_child, run_suppressed
 
@@ -92,13 +101,22 @@ class CeleryDispatcher:
         self._next_log = 0.0
         self._inherited: list[object] = []
         self._connection: Any = None
-        self._changed: threading.Condition
-        self._waiting: OrderedDict[JobKey, _Waiting]
-        self._stop_at: float | None
-        self._thread: threading.Thread | None
-        self._deliver: Deliver
-        self._reset()
+        self.restart_in_child()
         restart_in_child(self)
+
+    def restart_in_child(self) -> None:
+        """Go on in a forked child, which must not speak on its parent's connection.
+
+        The connection is kept, unused: closing it would say goodbye in the parent's name.
+        """
+        self._inherited.append(self._connection)
+        self._connection = None
+        self._changed = threading.Condition(threading.RLock())
+        self._waiting: OrderedDict[JobKey, _Waiting] = OrderedDict()
+        self._bytes = 0
+        self._stop_at: float | None = None
+        self._thread: threading.Thread | None = None
+        self._deliver: Deliver = _nowhere
 
     # --- on the threads of the monitor ---
 
@@ -256,25 +274,6 @@ class CeleryDispatcher:
                 problem,
                 self._publish_seconds,
             )
-
-    # --- fork ---
-
-    def _reset(self) -> None:
-        self._changed = threading.Condition(threading.RLock())
-        self._waiting = OrderedDict()
-        self._bytes = 0
-        self._stop_at = None
-        self._thread = None
-        self._deliver = _nowhere
-
-    def restart_in_child(self) -> None:
-        """Go on in a forked child, which must not speak on its parent's connection.
-
-        The connection is kept, unused: closing it would say goodbye in the parent's name.
-        """
-        self._inherited.append(self._connection)
-        self._connection = None
-        self._reset()
 
 
 def _nowhere(job: Job, outcome: Outcome) -> None:

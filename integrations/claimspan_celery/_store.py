@@ -6,15 +6,16 @@ itself, stand between a job and a second evaluation.
 
 from __future__ import annotations
 
-from typing import Any, Final, Protocol
+from typing import Any, Final, Literal
 
 from claimspan.errors import ConfigError
 from claimspan_celery._broker import why
-from claimspan_celery._limits import DAY_SECONDS
 
-__all__ = ["JobStore", "NoStore", "RedisStore", "Turn"]
+__all__ = ["JobStore", "RedisStore"]
 
 PREFIX: Final = "claimspan"
+
+DAY_SECONDS: Final = 86_400
 
 WRITING_SECONDS: Final = 60
 """How long a worker may take to write scores; after it another may try. An exporter gives up after
@@ -25,47 +26,51 @@ REPLY_SECONDS: Final = 3_600
 DEAD_LETTERS: Final = 1_000
 """Dead letters kept; the oldest makes way."""
 
-Turn = str
+Turn = Literal["mine", "taken", "done"]
 """``mine``, where this worker may write the scores; ``taken``, where another is at it; ``done``."""
 
 
-class JobStore(Protocol):
-    """Remembers jobs across workers. Each method may raise what its client raises."""
+class JobStore:
+    """Remembers nothing: what workers have without a Redis."""
 
     def delivered(self, key: str) -> int:
-        """Count a delivery; returns the number so far."""
-        ...
+        """Count a delivery of a job; returns the number so far.
+
+        Raises:
+            Exception: What the client of a store raises, as every method here may.
+        """
+        return 1
 
     def uncount(self, key: str) -> None:
         """Take back one delivery, which was in vain through no fault of the job."""
-        ...
 
     def is_done(self, key: str) -> bool:
         """Whether the scores were written."""
-        ...
+        return False
 
     def begin(self, key: str) -> Turn:
         """Ask for the turn to write the scores; one worker at a time has it."""
-        ...
+        return "mine"
 
     def end(self, key: str, *, written: bool) -> None:
         """Give back the turn, and remember whether the scores were written."""
-        ...
 
     def bury(self, letter: str) -> None:
-        """Keep a job that is given up, as JSON with its reason."""
-        ...
+        """Keep a job that is given up, as JSON with its reason, which the log has anyway."""
 
     def count(self, result: str) -> None:
-        """Count what became of a job."""
-        ...
+        """Count what became of a job, which the metric counts anyway."""
 
     def reply(self, name: str, text: str) -> None:
-        """Put a text on the list of somebody who waits for it."""
-        ...
+        """Put a text on the list of somebody who waits for it.
+
+        Raises:
+            ConfigError: There is no list.
+        """
+        raise ConfigError("a record of a file came, and there is no Redis to answer on")
 
 
-class RedisStore:
+class RedisStore(JobStore):
     """Keeps it in Redis, under keys that begin with ``claimspan:``."""
 
     def __init__(self, url: str, done_seconds: int, letter_seconds: int = 7 * DAY_SECONDS) -> None:
@@ -165,35 +170,3 @@ class RedisStore:
         pipe.rpush(name, text)
         pipe.expire(name, REPLY_SECONDS)
         pipe.execute()
-
-
-class NoStore:
-    """Remembers nothing, where there is no Redis."""
-
-    def delivered(self, key: str) -> int:
-        """Say that this is the first delivery."""
-        return 1
-
-    def uncount(self, key: str) -> None:
-        """Nothing was counted."""
-
-    def is_done(self, key: str) -> bool:
-        """Nobody knows."""
-        return False
-
-    def begin(self, key: str) -> Turn:
-        """Everybody has the turn."""
-        return "mine"
-
-    def end(self, key: str, *, written: bool) -> None:
-        """Nothing to give back."""
-
-    def bury(self, letter: str) -> None:
-        """The log has the reason; the job is gone."""
-
-    def count(self, result: str) -> None:
-        """The metric counts alone."""
-
-    def reply(self, name: str, text: str) -> None:
-        """Refuse: there is no list."""
-        raise ConfigError("a record of a file came, and there is no Redis to answer on")

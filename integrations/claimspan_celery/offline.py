@@ -12,8 +12,7 @@ from uuid import uuid4
 
 from claimspan import Evaluation, RagRecord
 from claimspan.errors import ConfigError, JudgeError
-from claimspan_celery._broker import place_of, why
-from claimspan_celery._message import EVALUATE_RECORD, HIDDEN, REPLIES
+from claimspan_celery._broker import EVALUATE_RECORD, HIDDEN, REPLIES, place_of, why
 from claimspan_celery._worker import BROKER_VARIABLE, is_redis, make_worker_app
 from claimspan_tracing import Outcome
 

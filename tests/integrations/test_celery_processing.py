@@ -17,7 +17,7 @@ from claimspan.errors import ConfigError, JudgeError
 from claimspan.testing import ScriptedJudge
 from claimspan_celery import WorkerLimits, _processing, make_worker_app
 from claimspan_celery._processing import Processing, Result
-from claimspan_celery._store import NoStore, RedisStore
+from claimspan_celery._store import JobStore, RedisStore
 from claimspan_langchain import ClaimspanCallbackHandler
 from claimspan_tracing import Job, Outcome
 from claimspan_tracing.adapters import RemoteEvaluation
@@ -185,7 +185,7 @@ def test_without_redis_a_job_is_evaluated_all_the_same(job: Job) -> None:
     backend = Backend()
     remote = RemoteEvaluation(ScriptedJudge(), tracer_provider=backend)
 
-    disposal = Processing(remote, NoStore(), LIMITS).process(job.to_json())
+    disposal = Processing(remote, JobStore(), LIMITS).process(job.to_json())
 
     assert disposal.result is Result.EVALUATED
     assert [span.name for span in backend.spans] == ["claimspan.evaluate", "claimspan.annotations"]

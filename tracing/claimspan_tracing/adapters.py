@@ -36,7 +36,7 @@ from claimspan_tracing.grades import (
     is_review,
     says_grade,
 )
-from claimspan_tracing.guard import Guard
+from claimspan_tracing.guard import Guard, safe_text
 from claimspan_tracing.job import JobKey
 from claimspan_tracing.lifecycle import restart_in_child
 from claimspan_tracing.model_objects import ModelObject, named_text, reply_of
@@ -119,6 +119,7 @@ __all__ = [
     "request_context",
     "restart_in_child",
     "run_suppressed",
+    "safe_text",
     "says_grade",
     "sdk_provider",
     "structured_text",

@@ -11,7 +11,7 @@ from typing import Final, Self
 
 from claimspan.errors import ClaimspanError
 
-__all__ = ["Guard", "place_of"]
+__all__ = ["Guard", "place_of", "safe_text"]
 
 _logger: Final = logging.getLogger("claimspan")
 
@@ -71,7 +71,7 @@ class Guard:
             _logger.warning(
                 "claimspan failed inside with %s at %s; the application is not affected (%d so "
                 "far%s)",
-                _safe_text(error),
+                safe_text(error),
                 place,
                 self.faults,
                 more,
@@ -91,8 +91,8 @@ class Guard:
         return True, silent
 
 
-def _safe_text(error: BaseException) -> str:
-    """Class and message of our own errors; of others the class alone, as they may quote content."""
+def safe_text(error: BaseException) -> str:
+    """Return class and message of an error of ours; of others the class: they may quote content."""
     name = type(error).__name__
     return f"{name}: {error}" if isinstance(error, ClaimspanError) else name
 
