@@ -20,8 +20,14 @@ from claimspan.errors import ConfigError
 from claimspan.evaluation.selection import MetricsLike, Selection, Thresholds
 from claimspan.judges import Judge
 from claimspan_celery._broker import EVALUATE, EVALUATE_RECORD, HIDDEN, MAX_BYTES, QUEUE, REPLIES
-from claimspan_celery._processing import Disposal, Processing, Result, WorkerLimits
-from claimspan_celery._store import JobStore, RedisStore
+from claimspan_celery._processing import (
+    Disposal,
+    JobStore,
+    Processing,
+    RedisStore,
+    Result,
+    WorkerLimits,
+)
 from claimspan_tracing import Job, Outcome, Sink, Status
 from claimspan_tracing.adapters import GroundTruthLike, Redactor, RemoteEvaluation, safe_text
 

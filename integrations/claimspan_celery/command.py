@@ -15,7 +15,7 @@ from claimspan.errors import ConfigError
 from claimspan.evaluation.evaluate import judge_for
 from claimspan.text.visible import visible
 from claimspan_celery._broker import QUEUE, check_broker, place_of
-from claimspan_celery._store import DAY_SECONDS, RedisStore
+from claimspan_celery._processing import DAY_SECONDS, RedisStore
 from claimspan_celery._worker import BROKER_VARIABLE, make_worker_app
 
 if TYPE_CHECKING:

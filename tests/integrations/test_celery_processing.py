@@ -16,8 +16,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor, SpanExporter, Sp
 from claimspan.errors import ConfigError, JudgeError
 from claimspan.testing import ScriptedJudge
 from claimspan_celery import WorkerLimits, _processing, make_worker_app
-from claimspan_celery._processing import Processing, Result
-from claimspan_celery._store import JobStore, RedisStore
+from claimspan_celery._processing import JobStore, Processing, RedisStore, Result
 from claimspan_langchain import ClaimspanCallbackHandler
 from claimspan_tracing import Job, Outcome
 from claimspan_tracing.adapters import RemoteEvaluation

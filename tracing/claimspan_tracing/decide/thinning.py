@@ -38,28 +38,23 @@ the last."""
 
 
 class _Traffic:
-    """Counts records by second."""
+    """Counts records by second, and forgets those of more than so many seconds ago."""
 
     def __init__(self, seconds: int) -> None:
-        """Set how many seconds are kept: at most so many entries, and one, whatever the traffic."""
         self._seconds = seconds
         self._came: deque[tuple[int, int]] = deque()
 
     def count(self, now: float) -> None:
-        second, count = self._came.pop() if self._came else (int(now), 0)
-        if second != int(now):
-            self._came.append((second, count))
-            second, count = int(now), 0
-        self._came.append((second, count + 1))
+        while self._came and self._came[0][0] <= int(now) - self._seconds:
+            self._came.popleft()
+        if self._came and self._came[-1][0] == int(now):
+            self._came[-1] = int(now), self._came[-1][1] + 1
+        else:
+            self._came.append((int(now), 1))
 
     def within(self, seconds: int, now: float) -> int:
         """Number of records in the last seconds, of those that are kept."""
-        while self._came and self._came[0][0] <= int(now) - self._seconds:
-            self._came.popleft()
         return sum(count for second, count in self._came if second > int(now) - seconds)
-
-    def __bool__(self) -> bool:
-        return bool(self._came)
 
 
 # Two bounds and a pause, as in Honeycomb's Refinery, so that the rate does not swing with the
@@ -80,16 +75,10 @@ MOST_HALVINGS: Final = 10
 class Overload:
     """Halves the rate of every sampler while the judge's queue is full, step by step.
 
-    The decision is independent of the sampler's own, so the product of both rates is the rate of
-    the record, and weights stay right. Safe to use from any thread.
+    Safe to use from any thread. ``clock`` returns seconds that never go back.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        """Begin without overload.
-
-        Args:
-            clock: Returns seconds that never go back.
-        """
         self._clock = clock
         self._halvings = 0
         self._last_step: float | None = None
@@ -97,7 +86,7 @@ class Overload:
         self._lock = threading.RLock()
 
     def factor(self, fullness: float) -> float:
-        """Return what the rate is multiplied with, after a step where one is due.
+        """Return what the rate is multiplied with, after a step if one is due.
 
         Args:
             fullness: How full the judge's share of the queue is, 0 to 1.
@@ -112,13 +101,7 @@ class Overload:
             return 2.0**-self._halvings
 
     def thin(self, decision: Decision, facts: Facts, fullness: float) -> Decision:
-        """Return a decision at the rate that the judge can bear at the moment.
-
-        Args:
-            decision: What the sampler decided.
-            facts: Of the record.
-            fullness: How full the judge's share of the queue is, 0 to 1.
-        """
+        """Return a decision at the rate that a judge whose queue is so full can bear."""
         return thinned(decision, facts, self.factor(fullness), b"overload", MARK)
 
 
@@ -164,19 +147,14 @@ class Room(NamedTuple):
 
 
 class Fit:
-    """Thins what a sampler takes to what there is room for, with weights that stay right.
+    """Thins what a sampler takes to what there is room for.
 
-    The probability of a record follows from the records before it alone: how many came, how many
-    wait, and what their evaluation has cost. It goes into the rate, as an overload does. Safe to
-    use from any thread.
+    The probability of a record follows from how many came before it, how many of them wait, and
+    what their evaluation has cost. Safe to use from any thread. ``clock`` returns seconds that
+    never go back.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        """Begin without traffic.
-
-        Args:
-            clock: Returns seconds that never go back.
-        """
         self._clock = clock
         self._traffic = _Traffic(FIT_SECONDS)
         self._began = clock()
@@ -185,18 +163,12 @@ class Fit:
         self._lock = threading.RLock()
 
     def thin(self, decision: Decision, facts: Facts, room: Room | None) -> Decision:
-        """Return a decision at the rate that there is room for.
-
-        Args:
-            decision: What the sampler decided.
-            facts: Of the record.
-            room: What there is room for; None where that is not known.
-        """
+        """Return a decision at the rate that there is room for; None if that is not known."""
         with self._lock:
             share = self._share(room)
             if decision.sampled:
                 now = self._clock()
-                if not self._traffic:
+                if not self._traffic.within(FIT_SECONDS, now):
                     self._began = now
                 self._traffic.count(now)
         return thinned(decision, facts, share, b"fit", MARK)
