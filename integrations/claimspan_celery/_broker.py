@@ -54,7 +54,7 @@ TRANSPORT: Final = {"confirm_publish": True, "socket_connect_timeout": 5, "socke
 
 
 def place_of(url: object) -> str:
-    """Return host and port of a URL, such as ``" at broker:6379"``; empty where they are not sure.
+    """Return host and port of a URL, such as ``" at broker:6379"``; empty if they are not sure.
 
     Args:
         url: As an app has it, which may be a list of them; the first counts.
@@ -97,7 +97,7 @@ def check_broker(app: Celery, remedy: str) -> None:
 
     Args:
         app: The app.
-        remedy: What to do where that fails.
+        remedy: What to do if that fails.
 
     Raises:
         ConfigError: It cannot be reached.

@@ -134,7 +134,7 @@ class CeleryDispatcher:
                 self._thread = thread
 
     def dispatch(self, job: Job) -> bool:
-        """Take a job; False where too many wait for the broker.
+        """Take a job; False if too many wait for the broker.
 
         Raises:
             RuntimeError: The dispatcher was stopped.
@@ -157,7 +157,7 @@ class CeleryDispatcher:
         return True
 
     def withdraw(self, key: JobKey) -> bool:
-        """Take back a job that waits; False where it is being published, or was."""
+        """Take back a job that waits; False if it is being published, or was."""
         with self._changed:
             found = self._waiting.pop(key, None)
             if found is not None:
@@ -196,7 +196,7 @@ class CeleryDispatcher:
         self._disconnect()
 
     def _next(self) -> _Waiting | None:
-        """Wait for the next job; None where the thread has to end."""
+        """Wait for the next job; None if the thread has to end."""
         with self._changed:
             while not self._waiting and self._stop_at is None:
                 self._changed.wait()
@@ -207,7 +207,7 @@ class CeleryDispatcher:
             return waiting
 
     def _publish(self, waiting: _Waiting) -> Outcome | None:
-        """Publish a job, trying again until its deadline; None where a stop came in between."""
+        """Publish a job, trying again until its deadline; None if a stop came in between."""
         pause = FIRST_PAUSE
         problem = "none of its turns came in time"
         while time.monotonic() < waiting.deadline:

@@ -50,7 +50,7 @@ DEAD_LETTERS: Final = 1_000
 """Dead letters kept; the oldest makes way."""
 
 Turn = Literal["mine", "taken", "done"]
-"""``mine``, where this worker may write the scores; ``taken``, where another is at it; ``done``."""
+"""``mine``, if this worker may write the scores; ``taken``, if another is at it; ``done``."""
 
 WRITE_ATTEMPTS: Final = 3
 """How often a worker tries to export a carrier before it gives the job back."""
@@ -227,7 +227,7 @@ class RedisStore(JobStore):
 
         Args:
             place: Where it is, for the message.
-            remedy: What to do where it cannot be reached.
+            remedy: What to do if it cannot be reached.
 
         Raises:
             ConfigError: It cannot be reached.
@@ -259,7 +259,7 @@ class RedisStore(JobStore):
         return bool(self._redis.get(f"{PREFIX}:done:{key}") == b"done")
 
     def begin(self, key: str) -> Turn:
-        """Ask for the turn, which ends by itself where its worker dies."""
+        """Ask for the turn, which ends by itself if its worker dies."""
         name = f"{PREFIX}:done:{key}"
         if self._redis.set(name, "writing", nx=True, ex=WRITING_SECONDS):
             return "mine"
@@ -288,7 +288,7 @@ class RedisStore(JobStore):
         self._redis.hincrby(f"{PREFIX}:jobs", result, 1)
 
     def reply(self, name: str, text: str) -> None:
-        """Put a text on a list, which goes away where nobody has taken it within an hour."""
+        """Put a text on a list, which goes away if nobody has taken it within an hour."""
         pipe = self._redis.pipeline()
         pipe.rpush(name, text)
         pipe.expire(name, REPLY_SECONDS)
@@ -320,7 +320,7 @@ class Processing:
 
         Args:
             text: The job as JSON, as the broker gave it.
-            outcome_text: The outcome as JSON, where an earlier delivery has evaluated the job.
+            outcome_text: The outcome as JSON, if an earlier delivery has evaluated the job.
 
         Raises:
             Exception: The store cannot be reached; the message has to go back.

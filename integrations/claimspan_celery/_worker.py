@@ -81,18 +81,18 @@ def make_worker_app(
         tracer_provider: Where carriers go. None sends them where ``configure`` would: to
             ``OTEL_EXPORTER_OTLP_ENDPOINT``, else to a local file.
         sinks: Write finished records to further places. What waits to be delivered when a process
-            of the worker ends gets 5 s; it is lost where the process is killed.
+            of the worker ends gets 5 s; it is lost if the process is killed.
         redact: Takes out of ground truths and of what the judge says what nobody may see, as for
             ``Monitor``; the application redacts the records.
         budget: What judging may cost. ``Budget(..., store=RedisBudgetStore(url))`` is shared by
             all workers; without a store each process counts for itself.
-        broker: URL of the broker; ``CLAIMSPAN_BROKER_URL`` where None, else a Redis on this
+        broker: URL of the broker; ``CLAIMSPAN_BROKER_URL`` if None, else a Redis on this
             machine.
         queue: Name of the queue.
-        redis_url: Redis in which workers share what they know about jobs; the broker where that
+        redis_url: Redis in which workers share what they know about jobs; the broker if that
             is a Redis. Without any, a job that kills its worker is delivered for as long as the
             broker delivers it, and a job that is delivered twice may be scored twice.
-        limits: Times, deliveries, and how long results are remembered; the defaults where None.
+        limits: Times, deliveries, and how long results are remembered; the defaults if None.
     """
     from celery import Celery
 
@@ -177,7 +177,7 @@ class _Tasks:
         from celery import signals
 
         signals.task_revoked.connect(_count_expired(self._app, self._store), weak=False)
-        # The one in a process of the pool, the other where there are none: solo, or threads.
+        # The one in a process of the pool, the other if there are none: solo, or threads.
         signals.worker_process_shutdown.connect(self.close, weak=False)
         signals.worker_shutdown.connect(self.close, weak=False)
 
@@ -190,7 +190,7 @@ class _Tasks:
             self._evaluate_record(task, *args)
 
     def close(self, **of_signal: object) -> None:
-        """Have the sinks deliver what waits, where this process has evaluated anything."""
+        """Have the sinks deliver what waits, if this process has evaluated anything."""
         made, self._made = self._made, None
         if made is None or made[0] != os.getpid():
             return

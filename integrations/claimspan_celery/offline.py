@@ -90,7 +90,7 @@ class _Sender:
     """Sends records to workers, and takes their outcomes from a list of this run's own.
 
     Celery's results are not used: a process that asks for them keeps a subscription for each, and
-    stays for 20 s where the server is gone.
+    stays for 20 s if the server is gone.
     """
 
     def __init__(self, app: Any, queue: str, url: str) -> None:
@@ -123,7 +123,7 @@ class _Sender:
         self.flying[index] = str(result.id)
 
     def receive(self) -> tuple[int, Evaluation] | None:
-        """Wait a second at most for a record's evaluation; None where none has come."""
+        """Wait a second at most for a record's evaluation; None if none has come."""
         reply = self._redis.blpop([self._replies], timeout=WAIT_SECONDS)
         if reply is None:
             return None
@@ -147,7 +147,7 @@ class _Sender:
 
 
 def _connection_errors() -> tuple[type[Exception], ...]:
-    """What Celery and Redis raise where the server cannot be reached."""
+    """What Celery and Redis raise if the server cannot be reached."""
     from kombu.exceptions import OperationalError
     from redis.exceptions import RedisError
 

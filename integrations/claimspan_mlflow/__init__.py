@@ -41,7 +41,7 @@ AT_ONCE: Final = 4
 _NOT_FOUND: Final = 404
 
 LABEL: Final = "claimspan"
-"""Feedback that is ``low`` where any score is, else ``good``: MLflow's page filters feedback by
+"""Feedback that is ``low`` if any score is, else ``good``: MLflow's page filters feedback by
 equality alone, so this one word finds the bad answers."""
 
 CHUNK_RELEVANCE: Final = "chunk_relevance"
@@ -70,7 +70,7 @@ class _Feedback:
 class MLflowWriter(BackendWriter):
     """Adds each score to its trace as feedback, with the explanation as its rationale.
 
-    One more, ``claimspan``, says in a word whether any score is low: filter by it. Where there is a
+    One more, ``claimspan``, says in a word whether any score is low: filter by it. If there is a
     ground truth, each document of a retriever gets ``chunk_relevance``, yes or no.
 
     MLflow stores what it is given twice as two assessments. So what a trace has is looked up
@@ -98,7 +98,7 @@ class MLflowWriter(BackendWriter):
             token: Otherwise ``MLFLOW_TRACKING_TOKEN``.
             username: Otherwise ``MLFLOW_TRACKING_USERNAME``; wins over a token.
             password: Otherwise ``MLFLOW_TRACKING_PASSWORD``.
-            documents: Whether to say of each chunk whether it is relevant, where there is a
+            documents: Whether to say of each chunk whether it is relevant, if there is a
                 ground truth. MLflow takes one request for each.
             metrics: The scores to write, of those that are measured; None writes all.
 

@@ -73,7 +73,7 @@ class PhoenixWriter(BackendWriter):
                 ``PHOENIX_HOST`` and ``PHOENIX_PORT``.
             api_key: Otherwise ``PHOENIX_API_KEY``.
             headers: Of each request. Otherwise ``PHOENIX_CLIENT_HEADERS``.
-            documents: Whether to say of each chunk whether it is relevant, where there is a
+            documents: Whether to say of each chunk whether it is relevant, if there is a
                 ground truth.
             trace: Whether to say of each trace whether any of its scores is low.
             metrics: The scores to write, of those that are measured; None writes all.

@@ -165,7 +165,7 @@ def submit_ended(monitor: Monitor, tree: RunTree) -> None:
 def wait_until_idle(monitor: Monitor, timeout: float) -> bool:
     """Wait until every record has its state, without asking the provider to export.
 
-    For a span processor, which the provider itself asks to flush. Returns False where a record is
+    For a span processor, which the provider itself asks to flush. Returns False if a record is
     left after ``timeout`` seconds.
     """
     return monitor.engine.wait_until_idle(timeout)
@@ -197,10 +197,10 @@ def sdk_provider(provider: TracerProvider | None) -> SdkTracerProvider:
 
 
 def write_to(monitor: Monitor, provider: TracerProvider) -> bool:
-    """Have a monitor write to a provider, where it was given none.
+    """Have a monitor write to a provider, if it was given none.
 
     Returns:
-        Whether it does; False where it writes to another.
+        Whether it does; False if it writes to another.
     """
     return monitor.engine.write_to(provider)
 
@@ -214,7 +214,7 @@ def note_ended_exporters(monitor: Monitor, chain: object) -> None:
     """Count the scores that a monitor writes from now on as lost.
 
     Args:
-        monitor: Where it writes to another provider, nothing changes.
+        monitor: If it writes to another provider, nothing changes.
         chain: What the provider passes its spans to, whose exporters were shut down.
     """
     monitor.engine.note_ended_exporters(chain)

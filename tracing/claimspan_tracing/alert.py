@@ -63,7 +63,7 @@ MAX_SAMPLES: Final = 10_000
 
 MADE_UP: Final = 2
 """Records of the lowest and of the highest score that an interval is widened by, as Agresti and
-Coull (1998) do for shares: most scores are 0 or 1, and where nearly all of a small sample are the
+Coull (1998) do for shares: most scores are 0 or 1, and if nearly all of a small sample are the
 same, its spread says too little."""
 
 _UNSEEN: Final = frozenset(
@@ -92,9 +92,9 @@ class Alert:
         Alert("low", above=0.2, window_seconds=900, route="support")
         Alert.of_state("judge_error", above=0.2)
 
-    It fires where the whole confidence interval of the mean lies beyond the threshold, so that a
+    It fires if the whole confidence interval of the mean lies beyond the threshold, so that a
     few bad answers do not: each record stands for as many as the sampler says (its weight), and
-    ``confidence`` holds for all looks at a window together. Where the true mean is exactly the
+    ``confidence`` holds for all looks at a window together. If the true mean is exactly the
     threshold, a window with as many new records as it holds brings a false alarm in less than
     ``(1 - confidence) / 2`` of all cases; the further the true mean is on the right side, the
     fewer. The price is time: of scores that are 0 or 1 and a threshold of 0.8, a new window whose
@@ -103,7 +103,7 @@ class Alert:
 
     It is looked at when a record is evaluated, after some new ones: a third of ``min_records``, or
     a twentieth of the window. So it neither fires nor resolves while there is no traffic. It counts
-    the records of one process, since that process was started; where several processes serve, each
+    the records of one process, since that process was started; if several processes serve, each
     has alerts of its own.
 
     Raises:
@@ -115,16 +115,16 @@ class Alert:
     records; empty for an alert about a state."""
 
     below: float | None = None
-    """Fire where the mean is below this. Give this or ``above``."""
+    """Fire if the mean is below this. Give this or ``above``."""
 
     above: float | None = None
-    """Fire where the mean is above this, for metrics of which little is good."""
+    """Fire if the mean is above this, for metrics of which little is good."""
 
     window_seconds: float = 3600.0
     """How long a record counts. Of more than 10,000 the oldest leave earlier."""
 
     min_records: int = 30
-    """Fewest records to judge by; where their weights differ, Kish's effective number of them."""
+    """Fewest records to judge by; if their weights differ, Kish's effective number of them."""
 
     route: str | None = None
     """Count the records of this route alone; None counts all."""
@@ -137,7 +137,7 @@ class Alert:
     with the route."""
 
     cooldown_seconds: float = COOLDOWN_SECONDS
-    """Where it goes on for so long, it is said again. After it has resolved, it may fire at any
+    """If it goes on for so long, it is said again. After it has resolved, it may fire at any
     time."""
 
     state: Status | None = field(default=None, kw_only=True)
@@ -397,7 +397,7 @@ class AlertSink:
     """Counts finished records in the windows of the alerts, on a thread of its own.
 
     An event goes to the log events of OpenTelemetry, to the log, and to ``on_alert``, which has
-    another thread: where it hangs, the alerts go on.
+    another thread: if it hangs, the alerts go on.
     """
 
     def __init__(
@@ -414,7 +414,9 @@ class AlertSink:
         self._windows: Final = [(alert, Window(alert)) for alert in alerts]
         self._delivery = Delivery[tuple[Window, Sample]]("alerts", self._count)
         self._calls = None if on_alert is None else Calls("on_alert", on_alert)
-        self._threads = [self._delivery, *([] if self._calls is None else [self._calls])]
+        self._threads: list[Delivery[tuple[Window, Sample]] | Calls[AlertEvent]] = [self._delivery]
+        if self._calls is not None:
+            self._threads.append(self._calls)
         self._logs = get_logger(semconv.SCOPE)
 
     def write(self, finished: Finished) -> None:
@@ -438,7 +440,7 @@ class AlertSink:
             each.start()
 
     def flush(self, timeout: float) -> bool:
-        """Count what was taken, and deliver the events; False where something is left."""
+        """Count what was taken, and deliver the events; False if something is left."""
         deadline = time.monotonic() + timeout
         return all([each.flush(seconds_left(deadline)) for each in self._threads])
 
@@ -485,7 +487,7 @@ class AlertSink:
 
 
 def _value(alert: Alert, finished: Finished) -> float | None:
-    """What a record adds to the mean of an alert; None where it has no part in it."""
+    """What a record adds to the mean of an alert; None if it has no part in it."""
     if alert.route is not None and alert.route != finished.job.route:
         return None
     outcome = finished.outcome

@@ -56,7 +56,7 @@ def current_record() -> ObservedRecord | None:
 class ObservedRecord:
     """A query that the application's own code answers; made by ``Monitor.record`` and ``observe``.
 
-    What frameworks run within the block becomes a part of the record, where an integration of the
+    What frameworks run within the block becomes a part of the record, if an integration of the
     same monitor is attached. Methods may be called in any thread, and never raise: a fault of ours
     is counted, and the record has what could be read.
     """
@@ -66,7 +66,7 @@ class ObservedRecord:
 
         Args:
             capture: Takes the runs.
-            root: The root that was started; None where nothing is captured.
+            root: The root that was started; None if nothing is captured.
             feedback: Takes what users say.
         """
         self._capture = capture
@@ -75,9 +75,9 @@ class ObservedRecord:
         # Not asked of the span later: who keeps this handle for feedback is not to keep the texts.
         context = INVALID_SPAN_CONTEXT if root is None else root.tree.span.get_span_context()
         self.trace_id: Final = format_trace_id(context.trace_id)
-        """Trace of the query, 32 hex digits; zeros where nothing is captured."""
+        """Trace of the query, 32 hex digits; zeros if nothing is captured."""
         self.span_id: Final = format_span_id(context.span_id)
-        """Root span of the query, 16 hex digits; zeros where nothing is captured."""
+        """Root span of the query, 16 hex digits; zeros if nothing is captured."""
         self._answer: object = None
         self._block: AbstractContextManager[None] | None = None
 
@@ -96,7 +96,7 @@ class ObservedRecord:
     def generated(
         self, completion: str, *, prompt: str | None = None, model: str | None = None
     ) -> None:
-        """Note a call of a language model. Only needed where no integration reports it.
+        """Note a call of a language model. Only needed if no integration reports it.
 
         Args:
             completion: What the model wrote.
@@ -241,7 +241,7 @@ class Arguments:
     """Its named arguments."""
 
     def by_name(self) -> dict[str, object]:
-        """The arguments by the names of their parameters, or by their place where that is all."""
+        """The arguments by the names of their parameters, or by their place if that is all."""
         named = dict(zip(self.names, self.positional, strict=False))
         unnamed = enumerate(self.positional[len(named) :], len(named))
         return {**named, **{str(place): value for place, value in unnamed}, **self.named}
@@ -252,7 +252,7 @@ class Outcome:
     """What a block or a function ended with."""
 
     answer: object = None
-    """What it answered; None where it did not say."""
+    """What it answered; None if it did not say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -357,7 +357,7 @@ class ObservedReader:
 
 
 def _said(root: Run) -> object:
-    """What the code has answered or returned; None where it has not said."""
+    """What the code has answered or returned; None if it has not said."""
     return root.outputs.answer if isinstance(root.outputs, Outcome) else None
 
 
@@ -369,7 +369,7 @@ def _joined(root: Run) -> Iterator[tuple[Run, Reader]]:
 
 
 def _generated(root: Run) -> object:
-    """What the last generator answered, as the pipeline around it returned it where it has one."""
+    """What the last generator answered, as the pipeline around it returned it if it has one."""
     completed = [
         run
         for run in root.tree.of_kind(RunKind.GENERATOR)
@@ -415,10 +415,10 @@ def document_of(chunk: object) -> Document | None:
 
     Args:
         chunk: Its text stands under one of ``TEXT_KEYS``; ``id``, ``score`` and ``metadata`` (or
-            ``meta``) are read where they are there.
+            ``meta``) are read if they are there.
 
     Returns:
-        None where it has no text.
+        None if it has no text.
     """
     if isinstance(chunk, str):
         return Document(chunk)
@@ -439,7 +439,7 @@ def text_of(answer: object) -> str:
     """Return the text of an answer: of a str, a message, a mapping, or ``(answer, documents)``.
 
     Returns:
-        An empty text where none is found.
+        An empty text if none is found.
     """
     if is_pair(answer):
         answer = answer[0]
@@ -467,7 +467,7 @@ def is_pair(returned: object) -> TypeGuard[tuple[object, Sequence[object]]]:
 
 
 def _first_of(value: object, names: Iterable[str]) -> object:
-    """Return the first of some keys or attributes that has a value; None where none has."""
+    """Return the first of some keys or attributes that has a value; None if none has."""
     if is_mapping(value):
         return next((value[name] for name in names if value.get(name) is not None), None)
     found: Sequence[object] = [getattr(value, name, None) for name in names]

@@ -60,8 +60,8 @@ def observe(
 
     The function may be a coroutine function, a generator or an asynchronous generator, whose parts
     are joined. It returns, yields and raises the same as without; but what is sent or thrown into
-    an asynchronous generator does not reach it. What it retrieves is known where an integration of
-    the same monitor reports it, where it calls ``current_record().retrieved(documents)``, or where
+    an asynchronous generator does not reach it. What it retrieves is known if an integration of
+    the same monitor reports it, if it calls ``current_record().retrieved(documents)``, or if
     it returns ``(answer, documents)`` or a mapping with both.
 
     Args:

@@ -192,7 +192,7 @@ def checked_dispatch(
     """Return the dispatcher that the option ``dispatch`` stands for.
 
     Raises:
-        ConfigError: It is none, or another option works only where this process judges.
+        ConfigError: It is none, or another option works only if this process judges.
     """
     if dispatch is None:
         return None

@@ -23,7 +23,7 @@ def install_sigterm(timeout: float = EXIT_TIMEOUT) -> Callable[[], None]:
     Without it, Python ends at once on SIGTERM, and what is under way is lost. claimspan installs no
     signal handler unless this is called. A handler that is there before, such as a web server's,
     is called first, so that the server ends its requests as it always does. The process still ends
-    by SIGTERM where it would have without us.
+    by SIGTERM if it would have without us.
 
     Args:
         timeout: Seconds that all monitors and providers together may take.

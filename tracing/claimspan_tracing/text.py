@@ -67,7 +67,7 @@ MAX_ITEMS: Final = 64
 """Items kept of one mapping or list in metadata."""
 
 MAX_WALKED: Final = 10_000
-"""Items looked at in all metadata of one record, also where one object is met many times: about
+"""Items looked at in all metadata of one record, also if one object is met many times: about
 10 ms. A hundred chunks with 20 fields each, from two retrievers, have 4,000."""
 
 MAX_WALKED_BYTES: Final = 1024 * 1024
@@ -175,7 +175,7 @@ def cut(text: str, max_bytes: int) -> str:
 
 
 def cut_middle(text: str, max_bytes: int) -> str:
-    """Return ``text`` in at most ``max_bytes``: where it is longer, its start and its end."""
+    """Return ``text`` in at most ``max_bytes``: if it is longer, its start and its end."""
     half = (max_bytes - byte_length(ELLIPSIS)) // 2
     # Each character takes a byte at least: a long text is not encoded to find out that it is long.
     if half <= 0 or (len(text) <= max_bytes and byte_length(text) <= max_bytes):
@@ -216,7 +216,7 @@ class Walk:
     """Bytes kept of each text beyond its bound, for whoever cuts it there."""
 
     def text(self, value: object, max_bytes: int) -> str:
-        """Return a value as a text; the empty text where there is no room for it."""
+        """Return a value as a text; the empty text if there is no room for it."""
         if type(value) is str and _is_plain(value, max_bytes):
             text = value
             self.size -= len(value)
@@ -317,7 +317,7 @@ def _has_generated_text(kind: type) -> bool:
 
 
 def _first(items: Callable[[], Iterable[_T]], walk: Walk) -> list[_T]:
-    """The first items, as many as there is room for; none where they cannot be listed."""
+    """The first items, as many as there is room for; none if they cannot be listed."""
     for _ in range(MAX_LISTINGS):
         # In one go: another thread may change the mapping at the same time, which the garbage
         # collector lets run.

@@ -54,7 +54,7 @@ class disable_evaluation:  # noqa: N801 - it is used like a function, as the con
 
     As a decorator it serves functions and coroutine functions. It follows context variables: tasks
     that are started in the block inherit it, and other requests do not see it. A thread sees it
-    where it was given a copy of the context.
+    if it was given a copy of the context.
     """
 
     def __init__(self) -> None:
@@ -126,7 +126,7 @@ class Decider:
             fullness: Returns how full the judge's share of the queue is, 0 to 1.
             guard: Counts what the sampler raises.
             overload: Lowers rates while that share is full; None makes one.
-            room: Returns what evaluating has room for; None where nothing is known.
+            room: Returns what evaluating has room for; None if nothing is known.
         """
         self._sampler = sampler
         self._fullness = fullness
@@ -135,7 +135,7 @@ class Decider:
         self._room = room
         self._fit = Fit()
         self.first_judge: Judge | None = first_judge_of(sampler)
-        """Scores the records that the sampler leaves undecided; None where there is none."""
+        """Scores the records that the sampler leaves undecided; None if there is none."""
 
     def decide(self, facts: Facts, request: Context) -> Decision:
         """Decide about a record, on the worker's thread.
@@ -170,7 +170,7 @@ class Decider:
             request: Context variables of the request.
 
         Returns:
-            None where only a sampler that needs more than the ids could decide: facts have not been
+            None if only a sampler that needs more than the ids could decide: facts have not been
             read, and a user's sampler may block.
         """
         attributes: dict[str, JsonValue] = {}

@@ -51,7 +51,7 @@ class Stats:
     """Approximate bytes that these keep alive."""
 
     spooled: int = 0
-    """Records that the spool has taken: they are judged even where this process is killed."""
+    """Records that the spool has taken: they are judged even if this process is killed."""
 
     recovered: int = 0
     """Records of ``produced`` that were taken over from a process that is dead."""
@@ -124,7 +124,7 @@ class Ledger:
             self._running += 1
 
     def evaluation_ended(self, *, late: bool) -> None:
-        """Count an evaluation that has ended; ``late`` where its scores went to a carrier."""
+        """Count an evaluation that has ended; ``late`` if its scores went to a carrier."""
         with self._changed:
             self._running -= 1
             self._late += late
@@ -141,7 +141,7 @@ class Ledger:
         return self._spans_lost
 
     def wait_until_idle(self, timeout: float) -> bool:
-        """Wait until nothing is pending; False where something is left after ``timeout`` s."""
+        """Wait until nothing is pending; False if something is left after ``timeout`` s."""
         deadline = time.monotonic() + timeout
         with self._changed:
             # Evaluations may outlast their records: late scores are waited for as well.

@@ -137,14 +137,14 @@ def failed() -> Condition:
 
 
 def abstained() -> Condition:
-    """The response declines to answer. Where it makes no claim, it ends as ``no_answer``."""
+    """The response declines to answer. If it makes no claim, it ends as ``no_answer``."""
     return Condition("abstained", lambda facts: facts.abstained)
 
 
 def empty_retrieval() -> Condition:
     """A retriever found nothing.
 
-    The record is evaluated where another retriever, or a second try, found something. Without any
+    The record is evaluated if another retriever, or a second try, found something. Without any
     chunk there is nothing to compare the response with: the record ends as ``no_context``, and the
     rule shows on its span alone.
     """
@@ -201,7 +201,7 @@ def doubtful(*, below: float = 0.5, metric: str = "faithfulness") -> Condition:
     """The sampler's first judge gave a score below a bound.
 
     The first judge runs where the real judge would run, not where records are read. It is asked
-    where the rate of this rule, or of one after it, would take the record, and no rule before it
+    if the rate of this rule, or of one after it, would take the record, and no rule before it
     is true. A record that the first judge cannot score is not doubtful.
 
     Args:
@@ -361,7 +361,7 @@ class RuleSampler:
     def _before_scores(self, facts: Facts, place: int) -> Decision:
         """Leave a record undecided, unless neither this rule nor a later one would take it."""
         # Rates are nested: what the highest does not take, none of the others takes. So most
-        # records never reach the first judge where the rates are small.
+        # records never reach the first judge if the rates are small.
         highest = self._highest(place)
         if not is_taken(facts, highest):
             return Decision(sampled=False, rate=highest, reason="no rule would take it")

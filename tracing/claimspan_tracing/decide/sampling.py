@@ -73,14 +73,14 @@ class Facts:
     """Whether the pipeline itself raised an exception."""
 
     had_error: bool = False
-    """Whether the pipeline, or a retriever or generator in it, raised; also where the pipeline
+    """Whether the pipeline, or a retriever or generator in it, raised; also if the pipeline
     recovered and answered all the same."""
 
     empty_retrieval: bool = False
     """Whether a retriever came back without a chunk; another one may have found some."""
 
     can_be_evaluated: bool = True
-    """Whether the pipeline's own result allows an evaluation. Where it does not, such as after an
+    """Whether the pipeline's own result allows an evaluation. If it does not, such as after an
     exception, the decision is noted on the span and has no other effect."""
 
     retrieval_scores: tuple[float, ...] = ()
@@ -90,10 +90,10 @@ class Facts:
     """What the application attached to the run (``metadata``), as JSON values."""
 
     feedback: float | None = None
-    """What a user said about the response, 0 (bad) to 1 (good); None where nobody has yet."""
+    """What a user said about the response, 0 (bad) to 1 (good); None if nobody has yet."""
 
     first_scores: Mapping[str, float] | None = None
-    """The metrics by the sampler's first judge; None before it was asked, empty where it could
+    """The metrics by the sampler's first judge; None before it was asked, empty if it could
     decide nothing."""
 
 
@@ -114,7 +114,7 @@ class Decision:
     """The state of a record that is not to be evaluated; None stands for ``not_sampled``."""
 
     counts: bool = True
-    """Whether the record has a weight. False where it was chosen after others like it had been left
+    """Whether the record has a weight. False if it was chosen after others like it had been left
     out, because of feedback: in a mean it would stand for nobody but itself."""
 
     undecided: bool = False
@@ -143,7 +143,7 @@ class Decision:
     def weight(self) -> float:
         """How many records this one stands for in a mean, ``1 / rate``.
 
-        0 where it is not evaluated, and where it has no part in means.
+        0 if it is not evaluated, and if it has no part in means.
         """
         return 1.0 / self.rate if self.sampled and self.counts else 0.0
 

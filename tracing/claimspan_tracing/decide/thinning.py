@@ -209,7 +209,7 @@ thinned: ten questions in a row at a quiet hour are no traffic to defend against
 class Throttle:
     """Evaluates at most so many records a minute of those that another sampler takes.
 
-    Where more come, each is taken with a probability that follows from the traffic of the last
+    If more come, each is taken with a probability that follows from the traffic of the last
     minute alone. This probability goes into the rate, so the weights stay right. The limit itself
     stands behind it: what it still refuses ends as ``throttled``. In no 60 seconds are more records
     taken than the limit. The traffic is that of this process; another process has its own limit.
@@ -248,7 +248,7 @@ class Throttle:
 
     @property
     def first_judge(self) -> Judge | None:
-        """The first judge of the sampler; None where it has none."""
+        """The first judge of the sampler; None if it has none."""
         return first_judge_of(self.sampler)
 
     @property

@@ -69,7 +69,7 @@ class ScoredRecord:
     """Name of the judge."""
 
     judge_version: str
-    """Version of the judge; empty where it has none."""
+    """Version of the judge; empty if it has none."""
 
     is_by_model: bool
     """Whether the judge called a model; otherwise it is a program."""
@@ -98,7 +98,7 @@ def scored(finished: Finished) -> ScoredRecord | None:
     """Return the scores of a finished record.
 
     Returns:
-        None where the record was not evaluated, and where its trace is not exported: a backend
+        None if the record was not evaluated, and if its trace is not exported: a backend
         would wait for the span in vain.
     """
     job, evaluation = finished.job, finished.outcome.evaluation
@@ -201,7 +201,7 @@ class BackendWriter(ABC):
             self._delivery.put(record)
 
     def flush(self, timeout: float) -> bool:
-        """Send what was taken in; False where something is left after ``timeout`` seconds."""
+        """Send what was taken in; False if something is left after ``timeout`` seconds."""
         return self._delivery.flush(timeout)
 
     @property

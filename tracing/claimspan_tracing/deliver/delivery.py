@@ -161,7 +161,7 @@ class Delivery(Generic[_T]):
         """Deliver what waits, without long pauses between tries.
 
         Returns:
-            False where something is left after ``timeout`` seconds.
+            False if something is left after ``timeout`` seconds.
         """
         if threading.get_ident() == self._ident:  # it would wait for itself
             return False
@@ -217,7 +217,7 @@ class Delivery(Generic[_T]):
                     self._on_end()
 
     def _take(self) -> list[_Entry[_T]]:
-        """Wait for the next batch; empty where the thread is to end."""
+        """Wait for the next batch; empty if the thread is to end."""
         with self._changed:
             while not (batch := self._due()):
                 if self._is_closed and not self._left:
@@ -241,7 +241,7 @@ class Delivery(Generic[_T]):
         return batch
 
     def _pause(self) -> float | None:
-        """Seconds until something can be sent; None where nothing waits."""
+        """Seconds until something can be sent; None if nothing waits."""
         dues = [entry.due for entry in self._again] + [0.0] * bool(self._waiting)
         if not dues:
             return None
@@ -281,7 +281,7 @@ class Delivery(Generic[_T]):
                 self._lose(late, STOPPED if self._is_stopped else why)
             for entry in kept:
                 entry.tries += 1
-                # Where all failed, it is the pause of all that counts.
+                # If all failed, it is the pause of all that counts.
                 entry.due = now if has_failed else now + self._backoff(entry.tries)
             self._again += kept
             self._failures = self._failures + 1 if has_failed else 0
@@ -404,7 +404,7 @@ class DeliveringSinks:
                 run_suppressed(sink.start)
 
     def flush(self, deadline: float) -> bool:
-        """Deliver what is waiting; False where something is left at the deadline, or one raises."""
+        """Deliver what is waiting; False if something is left at the deadline, or one raises."""
         if len(self._all) > 1:
             # All are woken first: while one is waited for, the others deliver as well.
             self._flush_each(time.monotonic())

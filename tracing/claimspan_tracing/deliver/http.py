@@ -94,9 +94,9 @@ class Backend:
             name: Of the backend, for messages.
             address: Before the path of each request.
             extra: What ``pip install 'claimspan[...]'`` names.
-            settings: The arguments and variables to look at where the backend refuses us.
+            settings: The arguments and variables to look at if the backend refuses us.
             headers: Of each request. Their values are in no message.
-            user: Name and password, where the backend takes these.
+            user: Name and password, if the backend takes these.
 
         Raises:
             ConfigError: HTTP cannot carry a header.
@@ -151,7 +151,7 @@ class Backend:
             return await work(Connection(self, client))
 
     def check_silence(self) -> None:
-        """Raise where the backend has asked for no requests yet.
+        """Raise if the backend has asked for no requests yet.
 
         Raises:
             RefusalError: It has.
@@ -191,7 +191,7 @@ class Connection:
         Args:
             path: Behind the address.
             body: The value.
-            answer: Name that the answer has where the value was taken.
+            answer: Name that the answer has if the value was taken.
 
         Raises:
             DeliveryError: The backend refuses, does not answer, or says something else.
@@ -223,7 +223,7 @@ class Connection:
             raise self._away from None
 
     def _silence(self, error: Exception) -> DeliveryError:
-        """The error where no whole answer has come."""
+        """The error if no whole answer has come."""
         name, settings = self._backend.name, self._backend.settings
         # Its message stays out: it may quote the address, and that a key.
         is_late = isinstance(error, (TimeoutError, *self._backend.late_errors))
@@ -298,7 +298,7 @@ def _is_loopback(host: str) -> bool:
 
 
 async def _end_tasks(loop: asyncio.AbstractEventLoop) -> None:
-    """End what is left of the work where part of it has raised."""
+    """End what is left of the work if part of it has raised."""
     left = asyncio.all_tasks(loop) - {asyncio.current_task(loop)}
     for task in left:
         task.cancel()

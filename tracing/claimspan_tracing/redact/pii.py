@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["REGIONS", "PiiKind", "PiiRedactor"]
 
 PiiKind = Literal["key", "jwt", "email", "iban", "card", "phone"]
-"""What ``PiiRedactor`` finds. Where two kinds overlap, the earlier one names the whole."""
+"""What ``PiiRedactor`` finds. If two kinds overlap, the earlier one names the whole."""
 
 KINDS: Final[tuple[str, ...]] = get_args(PiiKind)
 

@@ -69,7 +69,7 @@ class Redaction:
     """A redactor, and who gets redacted texts.
 
     The redactor is called once for each distinct text of a record, on a thread of its own with a
-    deadline, never on the application's. Where it raises, returns no text, or does not return in
+    deadline, never on the application's. If it raises, returns no text, or does not return in
     time, the text is left out. A call that holds the interpreter's lock, such as a regular
     expression that backtracks without end, cannot be given up: it stops every thread.
     """
@@ -129,7 +129,7 @@ class Redaction:
         return replace(shown, redaction_failed=outcome.redaction_failed + len(swap.failed))
 
     def apply_to_text(self, text: str, guard: Guard) -> str | None:
-        """Return one text redacted; None where the redactor failed on it."""
+        """Return one text redacted; None if the redactor failed on it."""
         return self._results([text], guard).get(text)
 
     def apply_to_spans(self, spans: Sequence[KeptSpan], guard: Guard) -> tuple[KeptSpan, ...]:
@@ -242,7 +242,7 @@ def _whole(redactor: Redactor, text: str) -> str:
     kept = _cut(text)
     redacted = _redact(redactor, text)
     if kept != text:
-        # Where the two differ, something that reaches beyond the cut was recognised in the one, and
+        # If the two differ, something that reaches beyond the cut was recognised in the one, and
         # not in the other. The redacted text cannot just be cut: it may be shorter than the margin.
         redacted = _common_start(redacted, _redact(redactor, kept))
     return bounded(redacted, MAX_TEXT_BYTES)
@@ -351,7 +351,7 @@ def _run(run: RetrieverRun | GeneratorRun, swap: Swap) -> RetrieverRun | Generat
 
 
 def _message(message: Message, swap: Swap) -> Message:
-    # Read whole where a redactor is to see it, and cut here: what it finds may lie across the cut.
+    # Read whole if a redactor is to see it, and cut here: what it finds may lie across the cut.
     # The role is one of four words.
     return replace(message, text=cut(swap(message.text), MAX_MESSAGE_BYTES))
 
