@@ -299,13 +299,7 @@ class Processing:
     """Processes deliveries in one process; make it after the fork."""
 
     def __init__(self, remote: RemoteEvaluation, store: JobStore, limits: WorkerLimits) -> None:
-        """Connect the parts.
-
-        Args:
-            remote: Evaluates, and writes scores.
-            store: Remembers jobs across workers.
-            limits: Time for an evaluation, deliveries of a job, and the longest pause.
-        """
+        """Connect the parts."""
         self.remote: Final = remote
         """Evaluates, and writes scores."""
         self._store = store

@@ -6,7 +6,6 @@ import contextlib
 import logging
 import threading
 import time
-from types import TracebackType
 from typing import Final, Self
 
 from claimspan.errors import ClaimspanError
@@ -43,12 +42,7 @@ class Guard:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> bool:
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> bool:
         if not isinstance(error, Exception):
             return False
         self.swallow(error)

@@ -7,7 +7,6 @@ from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Final, Protocol, Self, TypeGuard, cast
 
 from opentelemetry.trace import INVALID_SPAN_CONTEXT, format_span_id, format_trace_id
@@ -133,12 +132,7 @@ class ObservedRecord:
         self._block.__enter__()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
         """End the record; what the block raised is its error, and goes on."""
         if self._block is not None:
             self._block.__exit__(None, None, None)

@@ -27,7 +27,6 @@ word (``claimspan.testing.ScriptedJudge``). Give another judge, a ground truth o
 from __future__ import annotations
 
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Final, Self, Unpack
 
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
@@ -176,12 +175,7 @@ class InMemoryMonitor(Monitor):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        error_type: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         self.shutdown()
         self.provider.shutdown()
 

@@ -8,7 +8,6 @@ from contextlib import suppress
 from contextvars import Context, ContextVar, Token
 from dataclasses import replace
 from functools import wraps
-from types import TracebackType
 from typing import Final, ParamSpec, TypeVar, cast
 
 from pydantic import JsonValue
@@ -63,12 +62,7 @@ class disable_evaluation:  # noqa: N801 - it is used like a function, as the con
     def __enter__(self) -> None:
         self._tokens.append(_DISABLED.set(True))
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         # An asynchronous generator may be closed in another context than it ran in. There the
         # variable was never set, and nothing is to be put back.
         with suppress(ValueError):
@@ -140,9 +134,7 @@ class Decider:
     def decide(self, facts: Facts, request: Context) -> Decision:
         """Decide about a record, on the worker's thread.
 
-        Args:
-            facts: What is known about it.
-            request: Context variables of the request, as they were when its root started.
+        ``request`` has the context variables as they were when the root started.
         """
         # The request has the last word: whoever wrote it knows more about it than any rule. An
         # overload does not thin it either, as the application has chosen these few by itself.
@@ -163,12 +155,6 @@ class Decider:
     ) -> Decision | None:
         """Decide about a record that was not read, on the application's thread.
 
-        Args:
-            trace_id: Of the root span.
-            span_id: Of the root span.
-            metadata: What the application attached to the root; one key is looked up.
-            request: Context variables of the request.
-
         Returns:
             None if only a sampler that needs more than the ids could decide: facts have not been
             read, and a user's sampler may block.
@@ -188,9 +174,7 @@ class Decider:
     def decide_scored(self, facts: Facts, before: Decision) -> Decision:
         """Decide about a record that was left undecided, on the judge's thread.
 
-        Args:
-            facts: What is known about it, with the scores of the first judge.
-            before: The decision that left it undecided; its rate goes into the new one.
+        The rate of the decision before goes into the new one.
         """
         decision = self._ask(facts)
         if decision.undecided:
@@ -202,14 +186,10 @@ class Decider:
         return replace(decision, rate=rate, reason=decision.reason + mark, counts=before.counts)
 
     def decide_late(self, facts: Facts) -> Decision:
-        """Decide once more about a record that was not sampled, on the worker's thread.
+        """Decide once more about a record that was not sampled, with the feedback of a user.
 
-        Args:
-            facts: What is known about it, with the feedback of a user.
-
-        Returns:
-            A decision without a weight: the records that were sampled in time stand for all traffic
-            already.
+        The decision has no weight: the records that were sampled in time stand for all traffic
+        already.
         """
         decision = self._ask(facts)
         # As in ``decide``: without a first judge nobody could ever settle it.

@@ -372,12 +372,7 @@ class DeliveringSinks:
     """Starts and flushes sinks; one that raises is counted, and stops no other."""
 
     def __init__(self, sinks: Iterable[Sink], guard: Guard) -> None:
-        """Set the sinks; no thread starts yet.
-
-        Args:
-            sinks: Those among them that deliver are taken.
-            guard: Counts what they raise.
-        """
+        """Take those sinks that deliver; no thread starts yet."""
         self._guard = guard
         self._all: Final[Sequence[DeliveringSink]] = [
             sink for sink in sinks if isinstance(sink, DeliveringSink)

@@ -100,7 +100,7 @@ class Redaction:
 
         Args:
             job: Read with ``MARGIN_BYTES`` beyond the bound of each text.
-            guard: Counts what the redactor raises.
+            guard: Counts what the redactor raises, as in the other methods.
         """
         swap = _Swap(self._results(_texts(lambda note: with_job_texts(job, note)), guard))
         shown = replace(with_job_texts(job, swap), redaction_failed=len(swap.failed))
@@ -114,13 +114,7 @@ class Redaction:
         return with_job_texts(job, _cut) if self.spares_judge else shown
 
     def apply_to_outcome(self, job: Job, outcome: Outcome, guard: Guard) -> Outcome:
-        """Return an outcome with every text of it redacted: judges quote what they read.
-
-        Args:
-            job: What the judge read.
-            outcome: What it made of that.
-            guard: Counts what the redactor raises.
-        """
+        """Return what a judge made of a job, with every text of it redacted: judges quote."""
         texts = _texts(lambda note: with_outcome_texts(outcome, note))
         read = judged_texts(job.record, outcome.ground_truth) if self.spares_judge else []
         found = self._results(dict.fromkeys([*texts, *read]), guard)
