@@ -5,6 +5,7 @@ It is named by host and port, and never by its password.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
@@ -20,9 +21,9 @@ __all__ = [
     "MAX_BYTES",
     "QUEUE",
     "REPLIES",
-    "TRANSPORT",
     "broker_url",
     "check_broker",
+    "connect",
     "place_of",
     "why",
 ]
@@ -49,8 +50,7 @@ into a header that monitoring tools show."""
 
 # Without them a broker that accepts no connection keeps the thread for minutes. Of AMQP, only a
 # confirmed message is accepted. Each transport ignores the options of the others.
-TRANSPORT: Final = {"confirm_publish": True, "socket_connect_timeout": 5, "socket_timeout": 5}
-"""Options of a connection that is given up in time."""
+_TRANSPORT: Final = {"confirm_publish": True, "socket_connect_timeout": 5, "socket_timeout": 5}
 
 
 def place_of(url: object) -> str:
@@ -92,6 +92,24 @@ def broker_url(app: Celery) -> object:
     return app.conf.broker_write_url or app.conf.broker_url
 
 
+def connect(app: Celery) -> Any:
+    """Return a new connection to the broker of an app, whose calls are given up in time.
+
+    Raises:
+        Exception: It cannot be reached; each transport has errors of its own.
+    """
+    options = _TRANSPORT | dict(app.conf.broker_transport_options or {})
+    connection: Any = app.connection_for_write(transport_options=options)
+    try:
+        # Once: left to itself, kombu tries for many seconds before it says so.
+        connection.ensure_connection(max_retries=1, interval_start=0, interval_step=0)
+    except BaseException:
+        with suppress(Exception):
+            connection.collapse()
+        raise
+    return connection
+
+
 def check_broker(app: Celery, remedy: str) -> None:
     """Connect to the broker of an app once.
 
@@ -103,12 +121,7 @@ def check_broker(app: Celery, remedy: str) -> None:
         ConfigError: It cannot be reached.
     """
     try:
-        connection: Any = app.connection_for_write(
-            transport_options=TRANSPORT | dict(app.conf.broker_transport_options or {})
-        )
-        with connection:
-            # Once: left to itself, kombu tries for many seconds before it says so.
-            connection.ensure_connection(max_retries=1, interval_start=0, interval_step=0)
+        connect(app).release()
     except Exception as error:  # noqa: BLE001 - each transport has errors of its own
         url = broker_url(app)
         place = place_of(url)

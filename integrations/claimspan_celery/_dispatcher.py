@@ -15,9 +15,9 @@ from claimspan_celery._broker import (
     HIDDEN,
     MAX_BYTES,
     QUEUE,
-    TRANSPORT,
     broker_url,
     check_broker,
+    connect,
     place_of,
     why,
 )
@@ -229,11 +229,7 @@ class CeleryDispatcher:
 
     def _send(self, waiting: _Waiting) -> None:
         if self._connection is None:
-            options = TRANSPORT | dict(self._app.conf.broker_transport_options or {})
-            connection: Any = self._app.connection_for_write(transport_options=options)
-            self._connection = connection
-            # Once: left to itself, kombu tries for many seconds before it says so.
-            connection.ensure_connection(max_retries=1, interval_start=0, interval_step=0)
+            self._connection = connect(self._app)
         job = waiting.job
         with self._app.amqp.Producer(self._connection, auto_declare=False) as producer:
             self._app.send_task(
