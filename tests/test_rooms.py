@@ -118,7 +118,6 @@ TRACING_ROOMS: Final[Mapping[str, frozenset[str]]] = {
     "observing": SHARED | {"capture", "monitor", "observed", "shared"},
     "remote": SHARED
     | {"decide", "deliver", "dispatch", "export", "job", "options", "redact", "write"},
-    "celery": frozenset(),
     "curate": SHARED | {"export"},
     "label": SHARED | {"export"},
     "run": SHARED | {"capture", "decide", "export", "job", "monitor", "observed", "write"},
