@@ -38,7 +38,6 @@ __all__ = [
     "join_bounded",
     "json_list",
     "json_string",
-    "json_text",
     "to_json",
 ]
 
@@ -330,11 +329,6 @@ def _first(items: Callable[[], Iterable[_T]], walk: Walk) -> list[_T]:
     return []
 
 
-def json_text(value: object) -> str:
-    """Return any value as JSON text without white space."""
-    return encode_json(to_json(value))
-
-
 def encode_json(value: JsonValue) -> str:
     """Return a value that is JSON already as JSON text without white space."""
     # Pydantic's encoder takes a fifth of the time of the standard library's, for the same text.
@@ -351,7 +345,7 @@ def json_list(items: Sequence[object], max_bytes: int) -> str:
     texts: list[str] = []
     room = max_bytes - 2  # the brackets
     for item in items:
-        text = json_text(item)
+        text = encode_json(to_json(item))
         room -= byte_length(text) + 1  # its comma
         if room < 0:
             break

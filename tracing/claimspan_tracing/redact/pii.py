@@ -16,7 +16,7 @@ from claimspan.errors import ConfigError, MissingExtraError
 if TYPE_CHECKING:
     from claimspan_tracing.redact.numbers import Place
 
-__all__ = ["REGIONS", "PiiKind", "PiiRedactor"]
+__all__ = ["PiiKind", "PiiRedactor"]
 
 PiiKind = Literal["key", "jwt", "email", "iban", "card", "phone"]
 """What ``PiiRedactor`` finds. If two kinds overlap, the earlier one names the whole."""
