@@ -105,8 +105,14 @@ def check_names(options: Collection[str]) -> None:
             raise ConfigError(f"a monitor has no option {name!r}: {told}")
 
 
-def _wrong_type(name: str, value: object, wanted: str) -> ConfigError:
-    return ConfigError(f"{name} is of type {type(value).__name__}: give {wanted}")
+def _wrong_type(what: str, value: object, wanted: str) -> ConfigError:
+    return ConfigError(f"{what} of type {type(value).__name__}: give {wanted}")
+
+
+def _check_type(what: str, value: object, types: type | tuple[type, ...], wanted: str) -> None:
+    """Refuse a value of another type, for those who do not type-check."""
+    if not isinstance(value, types):
+        raise _wrong_type(what, value, wanted)
 
 
 # --- what is judged, and how ----------------------------------------------------------------------
@@ -178,8 +184,7 @@ def checked_budget(budget: Budget | None, *judges: Judge | None) -> Budget | Non
     """
     if budget is None:
         return None
-    if not isinstance(budget, Budget):  # pyright: ignore[reportUnnecessaryIsInstance] - checked for those who do not type-check
-        raise _wrong_type("budget", budget, "a Budget")
+    _check_type("budget is", budget, Budget, "a Budget")
     for judge in judges:
         if isinstance(judge, BudgetedJudge):
             judge.check_budget(budget)
@@ -196,8 +201,7 @@ def checked_dispatch(
     """
     if dispatch is None:
         return None
-    if not isinstance(dispatch, Dispatcher):  # pyright: ignore[reportUnnecessaryIsInstance] - checked for those who do not type-check
-        raise _wrong_type("dispatch", dispatch, "a dispatcher")
+    _check_type("dispatch is", dispatch, Dispatcher, "a dispatcher")
     if first_judge_of(sampler) is not None:
         raise ConfigError(
             "a sampler with a first judge cannot go with dispatch: the first judge works in this "
@@ -243,7 +247,7 @@ def checked_redaction(
             raise ConfigError(f"redact is {redact!r}: give {wanted}")
         redact = PiiRedactor()
     if not callable(redact):
-        raise _wrong_type("redact", redact, wanted)
+        raise _wrong_type("redact is", redact, wanted)
     return Redaction(redact, audiences)
 
 
@@ -304,7 +308,7 @@ def checked_provider(provider: TracerProvider | None) -> TracerProvider | None:
     """
     # By its method: providers of other packages need not inherit from the API's class.
     if provider is not None and not callable(getattr(provider, "get_tracer", None)):
-        raise _wrong_type("tracer_provider", provider, "an OpenTelemetry TracerProvider")
+        raise _wrong_type("tracer_provider is", provider, "an OpenTelemetry TracerProvider")
     return provider
 
 
@@ -314,14 +318,9 @@ def checked_sinks(sinks: Sequence[Sink]) -> tuple[Sink, ...]:
     Raises:
         ConfigError: One of them is none.
     """
-    if not isinstance(sinks, list | tuple):
-        raise _wrong_type("sinks", sinks, "a list of sinks")
+    _check_type("sinks is", sinks, (list, tuple), "a list of sinks")
     for sink in sinks:
-        if not isinstance(sink, Sink):  # pyright: ignore[reportUnnecessaryIsInstance] - checked for those who do not type-check
-            raise ConfigError(
-                f"sinks has a value of type {type(sink).__name__}: give objects with "
-                "write(finished)"
-            )
+        _check_type("sinks has a value", sink, Sink, "objects with write(finished)")
     return tuple(sinks)
 
 
@@ -334,11 +333,9 @@ def checked_alerts(
         ConfigError: One of them is none or is about a score that is not made, two have the same
             name, or no scores would come here.
     """
-    if not isinstance(alerts, list | tuple):
-        raise _wrong_type("alerts", alerts, "a list of Alert")
+    _check_type("alerts is", alerts, (list, tuple), "a list of Alert")
     for alert in alerts:
-        if not isinstance(alert, Alert):  # pyright: ignore[reportUnnecessaryIsInstance] - checked for those who do not type-check
-            raise ConfigError(f"alerts has a value of type {type(alert).__name__}: give Alert(...)")
+        _check_type("alerts has a value", alert, Alert, "Alert(...)")
     names = [alert.name for alert in alerts]
     for name in names:
         if names.count(name) > 1:
@@ -377,7 +374,7 @@ def _check_call(name: str, call: object, dispatch: Dispatcher | None) -> None:
     if call is None:
         return
     if not callable(call):
-        raise _wrong_type(name, call, "a function")
+        raise _wrong_type(f"{name} is", call, "a function")
     if inspect.isgeneratorfunction(call) or inspect.isasyncgenfunction(call):
         raise ConfigError(f"{name} is a generator, whose body nobody would run: use no yield in it")
     _refuse_dispatch(name, dispatch)
