@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
 from opentelemetry.trace import TracerProvider
 
@@ -104,10 +104,12 @@ def make_worker_app(
     app.conf.update(_settings(queue, limits))
 
     def new_remote() -> RemoteEvaluation:
+        decides = judge
         # A class has the methods of a judge, but is a function that makes one.
-        is_made = isinstance(judge, type) or (callable(judge) and not isinstance(judge, Judge))
+        if isinstance(decides, type) or (callable(decides) and not isinstance(decides, Judge)):
+            decides = decides()
         return RemoteEvaluation(
-            cast("Callable[[], Judge]", judge)() if is_made else cast("Judge | str | None", judge),
+            decides,
             metrics=metrics,
             thresholds=thresholds,
             ground_truth=ground_truth,
