@@ -6,6 +6,7 @@ import json
 import logging
 import os
 import re
+import threading
 import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
@@ -173,6 +174,7 @@ class _Tasks:
         self._store = store
         self._limits = limits
         self._made: tuple[int, Processing] | None = None
+        self._making = threading.Lock()  # held by tasks alone, of which none runs where it forks
 
     def register(self) -> None:
         """Register both tasks with the app, and what has to be done at its signals."""
@@ -183,11 +185,12 @@ class _Tasks:
         signals.worker_process_shutdown.connect(self.close, weak=False)
         signals.worker_shutdown.connect(self.close, weak=False)
 
-        @self._app.task(name=EVALUATE, bind=True)
+        # Not shared: they would go to every other app of the process, and be called in its name.
+        @self._app.task(name=EVALUATE, bind=True, shared=False)
         def evaluate(task: Any, *args: Any, **kwargs: Any) -> None:
             self._evaluate(task, *args)
 
-        @self._app.task(name=EVALUATE_RECORD, bind=True)
+        @self._app.task(name=EVALUATE_RECORD, bind=True, shared=False)
         def evaluate_record(task: Any, *args: Any, **kwargs: Any) -> None:
             self._evaluate_record(task, *args)
 
@@ -206,9 +209,10 @@ class _Tasks:
 
     def _processing(self) -> Processing:
         """What this process evaluates with: made with its first job, and never inherited."""
-        if self._made is None or self._made[0] != os.getpid():
-            self._made = os.getpid(), Processing(self._new_remote(), self._store, self._limits)
-        return self._made[1]
+        with self._making:
+            if self._made is None or self._made[0] != os.getpid():
+                self._made = os.getpid(), Processing(self._new_remote(), self._store, self._limits)
+            return self._made[1]
 
     def _evaluate(self, task: Any, *args: object) -> None:
         from celery.exceptions import Reject
