@@ -119,7 +119,6 @@ TRACING_ROOMS: Final[Mapping[str, frozenset[str]]] = {
     "remote": SHARED
     | {"decide", "deliver", "dispatch", "export", "job", "monitor", "options", "redact", "write"},
     "spool_command": frozenset({"remote", "spool"}),
-    "celery": frozenset(),
     "curate": SHARED | {"export"},
     "label": SHARED | {"export"},
     "run": SHARED | {"capture", "decide", "export", "job", "monitor", "observed", "write"},

@@ -26,7 +26,7 @@ if find_spec("celery") is None:
     raise MissingExtraError("celery", "celery")
 
 from claimspan_celery._dispatcher import CeleryDispatcher
-from claimspan_celery._limits import WorkerLimits
+from claimspan_celery._processing import WorkerLimits
 from claimspan_celery._worker import make_worker_app
 
 __all__ = ["CeleryDispatcher", "WorkerLimits", "make_worker_app"]

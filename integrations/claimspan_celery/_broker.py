@@ -1,8 +1,11 @@
-"""Where a broker is, and why it cannot be reached: by host and port, and never by its password."""
+"""What application and worker agree on, and why a broker cannot be reached.
+
+It is named by host and port, and never by its password.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
@@ -11,16 +14,47 @@ from claimspan.errors import ConfigError
 if TYPE_CHECKING:
     from celery import Celery
 
-__all__ = ["TRANSPORT", "broker_url", "check_broker", "place_of", "why"]
+__all__ = [
+    "EVALUATE",
+    "EVALUATE_RECORD",
+    "HIDDEN",
+    "MAX_BYTES",
+    "QUEUE",
+    "REPLIES",
+    "broker_url",
+    "check_broker",
+    "connect",
+    "place_of",
+    "why",
+]
+
+EVALUATE: Final = "claimspan.evaluate"
+"""Task that evaluates a job and writes its scores to a carrier."""
+
+EVALUATE_RECORD: Final = "claimspan.evaluate_record"
+"""Task that evaluates a record of a file and puts the outcome on a list in Redis."""
+
+REPLIES: Final = "claimspan:replies:"
+"""Beginning of the name of such a list; 32 hex digits follow."""
+
+QUEUE: Final = "claimspan"
+"""Queue of both tasks, unless another is given."""
+
+MAX_BYTES: Final = 8 * 1024 * 1024
+"""Characters of one job as JSON. A job with 100 chunks of 64 KiB has 6.4 million; RabbitMQ refuses
+messages over 16 MiB by default."""
+
+HIDDEN: Final = "(...)"
+"""Shown in place of the arguments. Celery would put their beginning, which is content,
+into a header that monitoring tools show."""
 
 # Without them a broker that accepts no connection keeps the thread for minutes. Of AMQP, only a
 # confirmed message is accepted. Each transport ignores the options of the others.
-TRANSPORT: Final = {"confirm_publish": True, "socket_connect_timeout": 5, "socket_timeout": 5}
-"""Options of a connection that is given up in time."""
+_TRANSPORT: Final = {"confirm_publish": True, "socket_connect_timeout": 5, "socket_timeout": 5}
 
 
 def place_of(url: object) -> str:
-    """Return host and port of a URL, such as ``" at broker:6379"``; empty where they are not sure.
+    """Return host and port of a URL, such as ``" at broker:6379"``; empty if they are not sure.
 
     Args:
         url: As an app has it, which may be a list of them; the first counts.
@@ -42,7 +76,11 @@ def why(error: BaseException) -> str:
 
     What a client says in words of its own may quote a URL, and that has a password.
     """
-    causes = list(_causes(error))
+    causes: list[BaseException] = []
+    found: BaseException | None = error
+    while found is not None and found not in causes:
+        causes.append(found)
+        found = found.__cause__ or found.__context__
     for each in causes:
         if isinstance(each, OSError) and each.errno is not None and each.strerror:
             return each.strerror
@@ -54,23 +92,36 @@ def broker_url(app: Celery) -> object:
     return app.conf.broker_write_url or app.conf.broker_url
 
 
+def connect(app: Celery) -> Any:
+    """Return a new connection to the broker of an app, whose calls are given up in time.
+
+    Raises:
+        Exception: It cannot be reached; each transport has errors of its own.
+    """
+    options = _TRANSPORT | dict(app.conf.broker_transport_options or {})
+    connection: Any = app.connection_for_write(transport_options=options)
+    try:
+        # Once: left to itself, kombu tries for many seconds before it says so.
+        connection.ensure_connection(max_retries=1, interval_start=0, interval_step=0)
+    except BaseException:
+        with suppress(Exception):
+            connection.collapse()
+        raise
+    return connection
+
+
 def check_broker(app: Celery, remedy: str) -> None:
     """Connect to the broker of an app once.
 
     Args:
         app: The app.
-        remedy: What to do where that fails.
+        remedy: What to do if that fails.
 
     Raises:
         ConfigError: It cannot be reached.
     """
     try:
-        connection: Any = app.connection_for_write(
-            transport_options=TRANSPORT | dict(app.conf.broker_transport_options or {})
-        )
-        with connection:
-            # Once: left to itself, kombu tries for many seconds before it says so.
-            connection.ensure_connection(max_retries=1, interval_start=0, interval_step=0)
+        connect(app).release()
     except Exception as error:  # noqa: BLE001 - each transport has errors of its own
         url = broker_url(app)
         place = place_of(url)
@@ -79,12 +130,3 @@ def check_broker(app: Celery, remedy: str) -> None:
         raise ConfigError(
             f"the Celery broker{place} cannot be reached ({why(error)}): {remedy}"
         ) from None
-
-
-def _causes(error: BaseException) -> Iterator[BaseException]:
-    seen: set[int] = set()
-    found: BaseException | None = error
-    while found is not None and id(found) not in seen:
-        seen.add(id(found))
-        yield found
-        found = found.__cause__ or found.__context__

@@ -10,8 +10,17 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from claimspan.errors import ConfigError
-from claimspan_celery._broker import TRANSPORT, broker_url, check_broker, place_of, why
-from claimspan_celery._message import EVALUATE, HIDDEN, MAX_BYTES, QUEUE
+from claimspan_celery._broker import (
+    EVALUATE,
+    HIDDEN,
+    MAX_BYTES,
+    QUEUE,
+    broker_url,
+    check_broker,
+    connect,
+    place_of,
+    why,
+)
 from claimspan_tracing import Job, Outcome, Status
 from claimspan_tracing.adapters import Deliver, JobKey, restart_in_child, run_suppressed
 
@@ -92,13 +101,22 @@ class CeleryDispatcher:
         self._next_log = 0.0
         self._inherited: list[object] = []
         self._connection: Any = None
-        self._changed: threading.Condition
-        self._waiting: OrderedDict[JobKey, _Waiting]
-        self._stop_at: float | None
-        self._thread: threading.Thread | None
-        self._deliver: Deliver
-        self._reset()
+        self.restart_in_child()
         restart_in_child(self)
+
+    def restart_in_child(self) -> None:
+        """Go on in a forked child, which must not speak on its parent's connection.
+
+        The connection is kept, unused: closing it would say goodbye in the parent's name.
+        """
+        self._inherited.append(self._connection)
+        self._connection = None
+        self._changed = threading.Condition(threading.RLock())
+        self._waiting: OrderedDict[JobKey, _Waiting] = OrderedDict()
+        self._bytes = 0
+        self._stop_at: float | None = None
+        self._thread: threading.Thread | None = None
+        self._deliver: Deliver = _nowhere
 
     # --- on the threads of the monitor ---
 
@@ -116,7 +134,7 @@ class CeleryDispatcher:
                 self._thread = thread
 
     def dispatch(self, job: Job) -> bool:
-        """Take a job; False where too many wait for the broker.
+        """Take a job; False if too many wait for the broker.
 
         Raises:
             RuntimeError: The dispatcher was stopped.
@@ -139,7 +157,7 @@ class CeleryDispatcher:
         return True
 
     def withdraw(self, key: JobKey) -> bool:
-        """Take back a job that waits; False where it is being published, or was."""
+        """Take back a job that waits; False if it is being published, or was."""
         with self._changed:
             found = self._waiting.pop(key, None)
             if found is not None:
@@ -178,7 +196,7 @@ class CeleryDispatcher:
         self._disconnect()
 
     def _next(self) -> _Waiting | None:
-        """Wait for the next job; None where the thread has to end."""
+        """Wait for the next job; None if the thread has to end."""
         with self._changed:
             while not self._waiting and self._stop_at is None:
                 self._changed.wait()
@@ -189,7 +207,7 @@ class CeleryDispatcher:
             return waiting
 
     def _publish(self, waiting: _Waiting) -> Outcome | None:
-        """Publish a job, trying again until its deadline; None where a stop came in between."""
+        """Publish a job, trying again until its deadline; None if a stop came in between."""
         pause = FIRST_PAUSE
         problem = "none of its turns came in time"
         while time.monotonic() < waiting.deadline:
@@ -211,11 +229,7 @@ class CeleryDispatcher:
 
     def _send(self, waiting: _Waiting) -> None:
         if self._connection is None:
-            options = TRANSPORT | dict(self._app.conf.broker_transport_options or {})
-            connection: Any = self._app.connection_for_write(transport_options=options)
-            self._connection = connection
-            # Once: left to itself, kombu tries for many seconds before it says so.
-            connection.ensure_connection(max_retries=1, interval_start=0, interval_step=0)
+            self._connection = connect(self._app)
         job = waiting.job
         with self._app.amqp.Producer(self._connection, auto_declare=False) as producer:
             self._app.send_task(
@@ -256,25 +270,6 @@ class CeleryDispatcher:
                 problem,
                 self._publish_seconds,
             )
-
-    # --- fork ---
-
-    def _reset(self) -> None:
-        self._changed = threading.Condition(threading.RLock())
-        self._waiting = OrderedDict()
-        self._bytes = 0
-        self._stop_at = None
-        self._thread = None
-        self._deliver = _nowhere
-
-    def restart_in_child(self) -> None:
-        """Go on in a forked child, which must not speak on its parent's connection.
-
-        The connection is kept, unused: closing it would say goodbye in the parent's name.
-        """
-        self._inherited.append(self._connection)
-        self._connection = None
-        self._reset()
 
 
 def _nowhere(job: Job, outcome: Outcome) -> None:

@@ -6,9 +6,10 @@ import json
 import logging
 import os
 import re
+import threading
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,20 +17,25 @@ from opentelemetry.trace import TracerProvider
 
 from claimspan import RagRecord
 from claimspan.cost.budget import Budget
-from claimspan.errors import ClaimspanError, ConfigError
+from claimspan.errors import ConfigError
 from claimspan.evaluation.selection import MetricsLike, Selection, Thresholds
 from claimspan.judges import Judge
-from claimspan_celery._limits import WorkerLimits
-from claimspan_celery._message import EVALUATE, EVALUATE_RECORD, HIDDEN, MAX_BYTES, QUEUE, REPLIES
-from claimspan_celery._processing import Disposal, Processing, Result
-from claimspan_celery._store import JobStore, NoStore, RedisStore
+from claimspan_celery._broker import EVALUATE, EVALUATE_RECORD, HIDDEN, MAX_BYTES, QUEUE, REPLIES
+from claimspan_celery._processing import (
+    Disposal,
+    JobStore,
+    Processing,
+    RedisStore,
+    Result,
+    WorkerLimits,
+)
 from claimspan_tracing import Job, Outcome, Sink, Status
-from claimspan_tracing.adapters import GroundTruthLike, Redactor, RemoteEvaluation
+from claimspan_tracing.adapters import GroundTruthLike, Redactor, RemoteEvaluation, safe_text
 
 if TYPE_CHECKING:
     from celery import Celery
 
-__all__ = ["BROKER_VARIABLE", "WorkerOptions", "is_redis", "make_worker_app"]
+__all__ = ["BROKER_VARIABLE", "is_redis", "make_worker_app"]
 
 _logger: Final = logging.getLogger("claimspan")
 
@@ -43,34 +49,6 @@ DEFAULT_BROKER: Final = "redis://localhost:6379/0"
 
 JUDGES = Judge | str | Callable[[], Judge] | None
 """What ``make_worker_app`` takes as judge."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WorkerOptions:
-    """The options of a worker, as ``make_worker_app`` documents them."""
-
-    judge: JUDGES
-    """Who decides."""
-    metrics: MetricsLike | Selection | None
-    """What is measured."""
-    thresholds: Thresholds | None
-    """Where it begins to be low."""
-    ground_truth: GroundTruthLike | None
-    """Responses known to be right."""
-    tracer_provider: TracerProvider | None
-    """Where carriers go."""
-    sinks: Sequence[Sink]
-    """The user's own sinks."""
-    redact: Redactor | str | None
-    """What is taken out of ground truths and claims."""
-    budget: Budget | None
-    """What judging may cost."""
-    queue: str
-    """Name of the queue."""
-    redis_url: str | None
-    """Where workers share what they know about jobs."""
-    limits: WorkerLimits
-    """Times, deliveries, and how long results are remembered."""
 
 
 def make_worker_app(
@@ -104,54 +82,55 @@ def make_worker_app(
         tracer_provider: Where carriers go. None sends them where ``configure`` would: to
             ``OTEL_EXPORTER_OTLP_ENDPOINT``, else to a local file.
         sinks: Write finished records to further places. What waits to be delivered when a process
-            of the worker ends gets 5 s; it is lost where the process is killed.
+            of the worker ends gets 5 s; it is lost if the process is killed.
         redact: Takes out of ground truths and of what the judge says what nobody may see, as for
             ``Monitor``; the application redacts the records.
         budget: What judging may cost. ``Budget(..., store=RedisBudgetStore(url))`` is shared by
             all workers; without a store each process counts for itself.
-        broker: URL of the broker; ``CLAIMSPAN_BROKER_URL`` where None, else a Redis on this
+        broker: URL of the broker; ``CLAIMSPAN_BROKER_URL`` if None, else a Redis on this
             machine.
         queue: Name of the queue.
-        redis_url: Redis in which workers share what they know about jobs; the broker where that
+        redis_url: Redis in which workers share what they know about jobs; the broker if that
             is a Redis. Without any, a job that kills its worker is delivered for as long as the
             broker delivers it, and a job that is delivered twice may be scored twice.
-        limits: Times, deliveries, and how long results are remembered; the defaults where None.
+        limits: Times, deliveries, and how long results are remembered; the defaults if None.
     """
-    broker = broker or os.environ.get(BROKER_VARIABLE) or DEFAULT_BROKER
-    options = WorkerOptions(
-        judge=judge,
-        metrics=metrics,
-        thresholds=thresholds,
-        ground_truth=ground_truth,
-        tracer_provider=tracer_provider,
-        sinks=sinks,
-        redact=redact,
-        budget=budget,
-        queue=queue,
-        redis_url=redis_url or (broker if is_redis(broker) else None),
-        limits=limits or WorkerLimits(),
-    )
-    return _app(options, broker)
-
-
-def _app(options: WorkerOptions, broker: str) -> Celery:
     from celery import Celery
 
+    broker = broker or os.environ.get(BROKER_VARIABLE) or DEFAULT_BROKER
+    redis_url = redis_url or (broker if is_redis(broker) else None)
+    limits = limits or WorkerLimits()
     # Not the current app: the process may have an application's own.
     app = Celery("claimspan", broker=broker, set_as_current=False)
-    app.conf.update(_settings(options))
-    store = _store_of(options)
-    _Tasks(app, options, store).register()
+    app.conf.update(_settings(queue, limits))
+
+    def new_remote() -> RemoteEvaluation:
+        decides = judge
+        # A class has the methods of a judge, but is a function that makes one.
+        if isinstance(decides, type) or (callable(decides) and not isinstance(decides, Judge)):
+            decides = decides()
+        return RemoteEvaluation(
+            decides,
+            metrics=metrics,
+            thresholds=thresholds,
+            ground_truth=ground_truth,
+            tracer_provider=tracer_provider,
+            sinks=sinks,
+            redact=redact,
+            budget=budget,
+        )
+
+    store = JobStore() if redis_url is None else RedisStore(redis_url, limits.done_seconds)
+    _Tasks(app, queue, new_remote, store, limits).register()
     return app
 
 
-def _settings(options: WorkerOptions) -> dict[str, Any]:
-    limits = options.limits
+def _settings(queue: str, limits: WorkerLimits) -> dict[str, Any]:
     return {
         "task_serializer": "json",
         # Nothing else is even parsed: a pickled message would run code of its sender's.
         "accept_content": ["json"],
-        "task_default_queue": options.queue,
+        "task_default_queue": queue,
         "task_acks_late": True,
         "task_reject_on_worker_lost": True,
         # A task that is killed at its hard limit goes back, and is counted as delivered.
@@ -161,54 +140,62 @@ def _settings(options: WorkerOptions) -> dict[str, Any]:
         "task_soft_time_limit": limits.soft_seconds,
         "worker_prefetch_multiplier": 1,
         "broker_connection_retry_on_startup": True,
-        "broker_transport_options": _transport(limits.visibility),
-    }
-
-
-def _transport(visibility: float) -> dict[str, Any]:
-    """Options of the broker's client. Each transport ignores those of the others."""
-    return {
-        "visibility_timeout": visibility,
-        # Names of our own: with the default ones, our workers would give back the unacknowledged
-        # tasks of other Celery apps on this Redis, whose timeout may be longer than ours.
-        "unacked_key": "claimspan:unacked",
-        "unacked_index_key": "claimspan:unacked_index",
-        "unacked_mutex_key": "claimspan:unacked_mutex",
-        # kombu looks for jobs of dead workers every 100 s by default (10 s, each tenth time).
-        "unacked_restore_interval": max(1, min(10, int(visibility / 3))),
-        "unacked_restore_throttle": 1,
+        # Of the broker's client. Each transport ignores the options of the others.
+        "broker_transport_options": {
+            "visibility_timeout": limits.visibility,
+            # Names of our own: with the default ones, our workers would give back the
+            # unacknowledged tasks of other Celery apps on this Redis, whose timeout may be longer
+            # than ours.
+            "unacked_key": "claimspan:unacked",
+            "unacked_index_key": "claimspan:unacked_index",
+            "unacked_mutex_key": "claimspan:unacked_mutex",
+            # kombu looks for jobs of dead workers every 100 s by default (10 s, each tenth time).
+            "unacked_restore_interval": max(1, min(10, int(limits.visibility / 3))),
+            "unacked_restore_throttle": 1,
+        },
     }
 
 
 class _Tasks:
     """The tasks, and what each process of the worker makes for them."""
 
-    def __init__(self, app: Celery, options: WorkerOptions, store: JobStore) -> None:
+    def __init__(
+        self,
+        app: Celery,
+        queue: str,
+        new_remote: Callable[[], RemoteEvaluation],
+        store: JobStore,
+        limits: WorkerLimits,
+    ) -> None:
         self._app = app
-        self._options = options
-        self._made: tuple[int, Processing] | None = None
+        self._queue = queue
+        self._new_remote = new_remote
         # Its connections notice a fork by themselves.
         self._store = store
+        self._limits = limits
+        self._made: tuple[int, Processing] | None = None
+        self._making = threading.Lock()  # held by tasks alone, of which none runs where it forks
 
     def register(self) -> None:
         """Register both tasks with the app, and what has to be done at its signals."""
         from celery import signals
 
         signals.task_revoked.connect(_count_expired(self._app, self._store), weak=False)
-        # The one in a process of the pool, the other where there are none: solo, or threads.
+        # The one in a process of the pool, the other if there are none: solo, or threads.
         signals.worker_process_shutdown.connect(self.close, weak=False)
         signals.worker_shutdown.connect(self.close, weak=False)
 
-        @self._app.task(name=EVALUATE, bind=True)
+        # Not shared: they would go to every other app of the process, and be called in its name.
+        @self._app.task(name=EVALUATE, bind=True, shared=False)
         def evaluate(task: Any, *args: Any, **kwargs: Any) -> None:
             self._evaluate(task, *args)
 
-        @self._app.task(name=EVALUATE_RECORD, bind=True)
+        @self._app.task(name=EVALUATE_RECORD, bind=True, shared=False)
         def evaluate_record(task: Any, *args: Any, **kwargs: Any) -> None:
             self._evaluate_record(task, *args)
 
     def close(self, **of_signal: object) -> None:
-        """Have the sinks deliver what waits, where this process has evaluated anything."""
+        """Have the sinks deliver what waits, if this process has evaluated anything."""
         made, self._made = self._made, None
         if made is None or made[0] != os.getpid():
             return
@@ -222,32 +209,17 @@ class _Tasks:
 
     def _processing(self) -> Processing:
         """What this process evaluates with: made with its first job, and never inherited."""
-        if self._made is None or self._made[0] != os.getpid():
-            options = self._options
-            remote = RemoteEvaluation(
-                _judge_of(options.judge),
-                metrics=options.metrics,
-                thresholds=options.thresholds,
-                ground_truth=options.ground_truth,
-                tracer_provider=options.tracer_provider,
-                sinks=options.sinks,
-                redact=options.redact,
-                budget=options.budget,
-            )
-            processing = Processing(remote, self._store, options.limits)
-            self._made = (os.getpid(), processing)
-        return self._made[1]
+        with self._making:
+            if self._made is None or self._made[0] != os.getpid():
+                self._made = os.getpid(), Processing(self._new_remote(), self._store, self._limits)
+            return self._made[1]
 
     def _evaluate(self, task: Any, *args: object) -> None:
         from celery.exceptions import Reject
 
-        try:
+        # Such as: Redis cannot be reached, no judge can be made. The job is not to blame.
+        with _given_back("a job"):
             disposal = self._processing().process(*args[:2] if args else (None,))
-        except Exception as error:  # noqa: BLE001 - the message goes back, whatever it was
-            # Such as: Redis cannot be reached, no judge can be made. The job is not to blame.
-            _logger.warning("claimspan: a job goes back to the queue: %s", _named(error))
-            time.sleep(1.0)  # it is delivered again at once
-            raise Reject(type(error).__name__, requeue=True) from None
         if disposal.result is Result.REJECTED:
             raise Reject(disposal.result.value, requeue=False)
         if disposal.result is Result.AGAIN:
@@ -262,7 +234,7 @@ class _Tasks:
             task.apply_async(
                 args=[text] if disposal.outcome is None else [text, disposal.outcome],
                 task_id=task.request.id,
-                queue=self._options.queue,
+                queue=self._queue,
                 expires=_expiry(task.request.expires),
                 retry=False,
                 argsrepr=HIDDEN,
@@ -279,27 +251,27 @@ class _Tasks:
         except ConfigError as error:
             _logger.warning("claimspan: a message is thrown away, because %s", error)
             raise Reject("rejected", requeue=False) from None
-        try:
-            outcome = self._outcome(job, self._store.delivered(f"record-{task.request.id}"))
+        with _given_back("a record"):
+            deliveries = self._store.delivered(f"record-{task.request.id}")
+            if deliveries > self._limits.max_deliveries:
+                reason = f"given up after {deliveries - 1} deliveries, none of which came to an end"
+                outcome = Outcome(status=Status.JUDGE_ERROR, reason=reason)
+            else:
+                outcome = self._processing().remote.evaluate(job, self._limits.job_seconds)
             self._store.reply(replies, json.dumps([index, outcome.to_json()]))
-        except Exception as error:  # noqa: BLE001 - the message goes back, whatever it was
-            _logger.warning("claimspan: a record goes back to the queue: %s", _named(error))
-            time.sleep(1.0)
-            raise Reject(type(error).__name__, requeue=True) from None
-
-    def _outcome(self, job: Job, deliveries: int) -> Outcome:
-        limits = self._options.limits
-        if deliveries > limits.max_deliveries:
-            reason = f"given up after {deliveries - 1} deliveries, none of which came to an end"
-            return Outcome(status=Status.JUDGE_ERROR, reason=reason)
-        return self._processing().remote.evaluate(job, limits.job_seconds)
 
 
-def _store_of(options: WorkerOptions) -> JobStore:
-    """Return what workers with these options share about jobs."""
-    if options.redis_url is None:
-        return NoStore()
-    return RedisStore(options.redis_url, options.limits.done_seconds)
+@contextmanager
+def _given_back(what: str) -> Generator[None]:
+    """Give a message back to its queue if anything is raised in a block."""
+    from celery.exceptions import Reject
+
+    try:
+        yield
+    except Exception as error:  # noqa: BLE001 - the message goes back, whatever it was
+        _logger.warning("claimspan: %s goes back to the queue: %s", what, safe_text(error))
+        time.sleep(1.0)  # it is delivered again at once
+        raise Reject(type(error).__name__, requeue=True) from None
 
 
 def _record_of(args: tuple[object, ...]) -> tuple[Job, str, int]:
@@ -331,13 +303,6 @@ def _record_of(args: tuple[object, ...]) -> tuple[Job, str, int]:
     return job, replies, index
 
 
-def _judge_of(judge: JUDGES) -> Judge | str | None:
-    # A class has the methods of a judge, but is a function that makes one.
-    if isinstance(judge, type) or (callable(judge) and not isinstance(judge, Judge)):
-        return judge()
-    return judge
-
-
 def is_redis(url: str) -> bool:
     """Whether a broker is a Redis, by its URL."""
     return url.startswith(("redis://", "rediss://"))
@@ -349,12 +314,6 @@ def _expiry(text: str | None) -> datetime | None:
         return None if text is None else datetime.fromisoformat(text)
     except ValueError:
         return None
-
-
-def _named(error: Exception) -> str:
-    """Class and message of our own errors; of others the class alone, as they may quote content."""
-    name = type(error).__name__
-    return f"{name}: {error}" if isinstance(error, ClaimspanError) else name
 
 
 def _count_expired(app: Celery, store: JobStore) -> Callable[..., None]:

@@ -21,10 +21,8 @@ from claimspan.cli.options import (
 from claimspan.errors import ConfigError
 from claimspan.evaluation.evaluate import judge_for
 from claimspan.text.visible import visible
-from claimspan_celery._broker import check_broker, place_of
-from claimspan_celery._limits import DAY_SECONDS
-from claimspan_celery._message import QUEUE
-from claimspan_celery._store import RedisStore
+from claimspan_celery._broker import QUEUE, check_broker, place_of
+from claimspan_celery._processing import DAY_SECONDS, RedisStore
 from claimspan_celery._worker import BROKER_VARIABLE, make_worker_app
 from claimspan_tracing.adapters import judge_spool
 

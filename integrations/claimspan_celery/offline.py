@@ -12,8 +12,7 @@ from uuid import uuid4
 
 from claimspan import Evaluation, RagRecord
 from claimspan.errors import ConfigError, JudgeError
-from claimspan_celery._broker import place_of, why
-from claimspan_celery._message import EVALUATE_RECORD, HIDDEN, REPLIES
+from claimspan_celery._broker import EVALUATE_RECORD, HIDDEN, REPLIES, place_of, why
 from claimspan_celery._worker import BROKER_VARIABLE, is_redis, make_worker_app
 from claimspan_tracing import Outcome
 
@@ -91,7 +90,7 @@ class _Sender:
     """Sends records to workers, and takes their outcomes from a list of this run's own.
 
     Celery's results are not used: a process that asks for them keeps a subscription for each, and
-    stays for 20 s where the server is gone.
+    stays for 20 s if the server is gone.
     """
 
     def __init__(self, app: Any, queue: str, url: str) -> None:
@@ -124,7 +123,7 @@ class _Sender:
         self.flying[index] = str(result.id)
 
     def receive(self) -> tuple[int, Evaluation] | None:
-        """Wait a second at most for a record's evaluation; None where none has come."""
+        """Wait a second at most for a record's evaluation; None if none has come."""
         reply = self._redis.blpop([self._replies], timeout=WAIT_SECONDS)
         if reply is None:
             return None
@@ -148,7 +147,7 @@ class _Sender:
 
 
 def _connection_errors() -> tuple[type[Exception], ...]:
-    """What Celery and Redis raise where the server cannot be reached."""
+    """What Celery and Redis raise if the server cannot be reached."""
     from kombu.exceptions import OperationalError
     from redis.exceptions import RedisError
 

@@ -36,7 +36,7 @@ from simulation_tables import OWN_SECONDS, Day, Policy, results_of
 from claimspan.cost.budget import Budget
 from claimspan.cost.pricing import Price
 from claimspan_tracing.decide.sampling import RateSampler, Sampler
-from claimspan_tracing.decide.throttle import Throttle
+from claimspan_tracing.decide.thinning import Throttle
 
 SETTLE_SECONDS: Final = 400.0
 """After the last query: longer than any evaluation may take."""

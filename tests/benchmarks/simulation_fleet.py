@@ -32,10 +32,9 @@ from claimspan.cost.budget import Budget
 from claimspan.judges import Judge
 from claimspan_tracing.adapters import RunTree
 from claimspan_tracing.decide.decider import Decider
-from claimspan_tracing.decide.facts import Facts
-from claimspan_tracing.decide.overload import Overload
-from claimspan_tracing.decide.sampling import Decision, Sampler
+from claimspan_tracing.decide.sampling import Decision, Facts, Sampler
 from claimspan_tracing.decide.status import Status
+from claimspan_tracing.decide.thinning import Overload
 from claimspan_tracing.dispatch.evaluator import Evaluator
 from claimspan_tracing.dispatch.judging import LocalDispatcher
 from claimspan_tracing.dispatch.loop_thread import Worker

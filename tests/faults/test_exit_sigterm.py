@@ -24,6 +24,14 @@ time.sleep(60)
 
 UVICORN = "-m uvicorn exit_app:asgi --log-level warning --port"
 UVICORN_IN_PYTHON = "uvicorn_main.py"
+GEVENTS_SERVER = """
+from gevent import monkey
+monkey.patch_all()
+import sys
+from gevent.pywsgi import WSGIServer
+import exit_app
+WSGIServer(("127.0.0.1", int(sys.argv[1])), exit_app.wsgi, log=None).serve_forever()
+"""
 GUNICORN = "-m gunicorn exit_app:wsgi --log-level warning --workers 2 --bind 127.0.0.1:"
 
 
@@ -163,6 +171,17 @@ def test_uvicorn_ends_by_sigterm_with_everything_written(tmp_path: Path, how: st
     ended = serve(command, tmp_path, 5, SIGTERM="1")
 
     assert ended.code == -signal.SIGTERM
+    assert statuses_in(tmp_path) == {"evaluated": 5}
+
+
+def test_gevents_own_server_ends_by_sigterm_with_everything_written(tmp_path: Path) -> None:
+    (tmp_path / "served.py").write_text(GEVENTS_SERVER, encoding="utf-8")
+
+    # The signal comes while all greenlets wait: the handler runs in gevent's event loop itself.
+    ended = serve("served.py", tmp_path, 5, SIGTERM="1")
+
+    assert ended.code == -signal.SIGTERM
+    assert ended.stderr == ""
     assert statuses_in(tmp_path) == {"evaluated": 5}
 
 

@@ -5,10 +5,14 @@ Rows F2 and F5 of the reliability matrix, for a worker.
 
 from __future__ import annotations
 
+import contextlib
+import threading
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from celery import Celery
 from langchain_core.runnables import RunnableConfig
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor, SpanExporter, SpanExportResult
@@ -16,8 +20,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor, SpanExporter, Sp
 from claimspan.errors import ConfigError, JudgeError
 from claimspan.testing import ScriptedJudge
 from claimspan_celery import WorkerLimits, _processing, make_worker_app
-from claimspan_celery._processing import Processing, Result
-from claimspan_celery._store import NoStore, RedisStore
+from claimspan_celery._processing import JobStore, Processing, RedisStore, Result
 from claimspan_langchain import ClaimspanCallbackHandler
 from claimspan_tracing import Job, Outcome
 from claimspan_tracing.adapters import RemoteEvaluation
@@ -185,7 +188,7 @@ def test_without_redis_a_job_is_evaluated_all_the_same(job: Job) -> None:
     backend = Backend()
     remote = RemoteEvaluation(ScriptedJudge(), tracer_provider=backend)
 
-    disposal = Processing(remote, NoStore(), LIMITS).process(job.to_json())
+    disposal = Processing(remote, JobStore(), LIMITS).process(job.to_json())
 
     assert disposal.result is Result.EVALUATED
     assert [span.name for span in backend.spans] == ["claimspan.evaluate", "claimspan.annotations"]
@@ -204,6 +207,34 @@ def test_a_worker_acknowledges_late_takes_json_alone_and_keeps_to_its_own_keys()
     # Other Celery apps on the same Redis keep their unacknowledged tasks under kombu's own names.
     assert transport["unacked_key"] != "unacked"
     assert transport["unacked_index_key"] != "unacked_index"
+
+
+def test_the_first_jobs_of_a_process_share_one_judge_where_threads_take_them_at_once(
+    job: Job,
+) -> None:
+    made: list[ScriptedJudge] = []
+    both = threading.Barrier(2)
+
+    def new_judge() -> ScriptedJudge:
+        made.append(ScriptedJudge())
+        with contextlib.suppress(threading.BrokenBarrierError):
+            both.wait(0.5)  # for a second thread that makes one as well
+        return made[-1]
+
+    app = make_worker_app(judge=new_judge, broker="memory://", tracer_provider=Backend())
+    evaluate = app.tasks["claimspan.evaluate"]
+    with ThreadPoolExecutor(2) as threads:
+        list(threads.map(evaluate, [job.to_json()] * 2))
+
+    assert len(made) == 1
+
+
+def test_the_tasks_of_a_worker_are_in_no_other_app_of_the_process() -> None:
+    worker = make_worker_app(broker="memory://")
+    application = Celery("application", broker="memory://", set_as_current=False)
+
+    assert "claimspan.evaluate" in worker.tasks
+    assert "claimspan.evaluate" not in application.tasks
 
 
 @pytest.mark.parametrize("host", ["[bad", "localhost:sk-canary"])

@@ -316,7 +316,7 @@ def test_an_outage_of_the_judge_makes_no_dead_letters(scene: Scene) -> None:
     assert len(targets(scene.backend)) == n
 
 
-@pytest.mark.parametrize("command", ["claimspan_celery", "claimspan_tracing.celery", "claimspan"])
+@pytest.mark.parametrize("command", ["claimspan_celery", "claimspan"])
 def test_each_way_to_start_a_worker_evaluates(command: str, tmp_path: Path) -> None:
     arguments = celery_worker(command, "-P", "solo")
     if command == "claimspan":

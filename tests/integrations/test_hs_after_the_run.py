@@ -11,8 +11,7 @@ from haystack.components.builders import AnswerBuilder
 from haystack.dataclasses import ChatMessage
 
 import claimspan_haystack
-from claimspan_tracing.decide.facts import Facts
-from claimspan_tracing.decide.sampling import Decision
+from claimspan_tracing.decide.sampling import Decision, Facts
 from claimspan_tracing.job import GeneratorRun
 from claimspan_tracing.testing import CapturedRecord, InMemoryMonitor
 

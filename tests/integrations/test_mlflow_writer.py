@@ -15,7 +15,7 @@ from claimspan_langchain import ClaimspanCallbackHandler
 from claimspan_mlflow import MLflowWriter
 from claimspan_tracing import Finished
 from claimspan_tracing.deliver import backend_writer
-from claimspan_tracing.deliver.scored import scored
+from claimspan_tracing.deliver.backend_writer import scored
 from claimspan_tracing.testing import InMemoryMonitor
 
 from contract_server import ContractServer, answer, contract_server, cut

@@ -12,8 +12,7 @@ import pytest
 
 from claimspan.errors import ConfigError
 from claimspan_langchain import ClaimspanCallbackHandler
-from claimspan_phoenix import PhoenixWriter
-from claimspan_phoenix._environment import address_of
+from claimspan_phoenix import PhoenixWriter, address_of
 from claimspan_tracing.testing import InMemoryMonitor
 
 from contract_server import ContractServer, answer, contract_server, gated

@@ -10,6 +10,7 @@ import os
 import random
 import threading
 import time
+import tracemalloc
 from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
@@ -21,10 +22,8 @@ from langchain_core.runnables import RunnableConfig
 from claimspan import Chunk, RagRecord, evaluate
 from claimspan.judges import Judge, LexicalJudge, LocalJudge
 from claimspan_langchain import ClaimspanCallbackHandler
-from claimspan_tracing.decide.facts import Facts
-from claimspan_tracing.decide.fit import Fit, Room
-from claimspan_tracing.decide.overload import MARK
-from claimspan_tracing.decide.sampling import Decision
+from claimspan_tracing.decide.sampling import Decision, Facts
+from claimspan_tracing.decide.thinning import MARK, Fit, Room
 from claimspan_tracing.dispatch.judge_spec import WorkerKind
 from claimspan_tracing.testing import InMemoryMonitor
 
@@ -190,6 +189,23 @@ def test_records_are_taken_again_when_there_is_room_again() -> None:
     traffic.ask(2, 60, ids)
 
     assert {each.rate for each in traffic.evaluated} == {1.0}
+
+
+def test_traffic_is_forgotten_also_while_nobody_knows_what_there_is_room_for() -> None:
+    seconds = count(1.0)
+    fit = Fit(lambda: next(seconds))
+    taken = Decision(sampled=True, rate=1.0, reason="rate")
+    facts = Facts(trace_id=1, span_id=1)
+
+    tracemalloc.start()
+    try:
+        for _ in range(20_000):
+            fit.thin(taken, facts, None)
+        kept, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert kept < 100_000
 
 
 def test_a_record_that_is_left_out_has_the_rate_of_one_that_is_taken() -> None:

@@ -437,6 +437,28 @@ def test_what_a_function_raises_reaches_its_caller(
     assert attributes(spans.root)["claimspan.evaluation.status"] == "app_error"
 
 
+def test_a_coroutine_or_a_stream_that_is_called_wrongly_is_no_record(
+    make_monitor: MonitorFactory,
+) -> None:
+    monitor = make_monitor()
+
+    @observe(monitor=monitor)
+    async def answer(question: str) -> str:
+        return question
+
+    @observe(monitor=monitor)
+    def stream(question: str) -> Generator[str]:
+        yield question
+
+    with pytest.raises(TypeError, match="question"):
+        asyncio.run(answer())  # type: ignore[call-arg] # pyright: ignore[reportCallIssue] - wrong on purpose
+    with pytest.raises(TypeError, match="question"):
+        list(stream())  # type: ignore[call-arg] # pyright: ignore[reportCallIssue] - wrong on purpose
+
+    monitor.shutdown()
+    assert monitor.stats.produced == 0
+
+
 def test_decorating_without_options_shares_the_monitor_of_the_process() -> None:
     @observe
     def first(query: str) -> str:

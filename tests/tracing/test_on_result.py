@@ -8,7 +8,6 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 
 import pytest
 from opentelemetry import _logs
@@ -21,7 +20,6 @@ from claimspan.errors import DeliveryError, JudgeError
 from claimspan_langchain import ClaimspanCallbackHandler
 from claimspan_tracing import Alert, AlertEvent, Finished, Monitor
 from claimspan_tracing.adapters import Delivery
-from claimspan_tracing.deliver.calls import Calls
 from claimspan_tracing.suppression import is_suppressed
 
 from lc_pipelines import rag_chain
@@ -123,7 +121,7 @@ def test_asynchronous_functions_share_one_event_loop_that_ends_with_the_monitor(
 def test_an_asynchronous_function_has_a_limited_time(
     make_monitor: MonitorFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("claimspan_tracing.deliver.calls.CALL_SECONDS", 0.2)
+    monkeypatch.setattr("claimspan_tracing.deliver.delivery.CALL_SECONDS", 0.2)
     took: list[str] = []
 
     async def on_result(finished: Finished) -> None:
@@ -184,7 +182,7 @@ def test_a_function_that_hangs_delays_no_span_and_no_shutdown_and_what_waits_is_
 def test_a_function_that_is_too_slow_loses_the_newest_results(
     make_monitor: MonitorFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("claimspan_tracing.deliver.results.Calls", partial(Calls, max_waiting=3))
+    monkeypatch.setattr("claimspan_tracing.deliver.delivery.MAX_CALLS", 3)
     gate, entered, took = threading.Event(), threading.Event(), list[str]()
 
     def on_result(finished: Finished) -> None:

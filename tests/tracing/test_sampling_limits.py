@@ -16,7 +16,7 @@ import pytest
 from claimspan.errors import ConfigError
 from claimspan_langchain import ClaimspanCallbackHandler
 from claimspan_tracing import Decision, Facts, RateSampler, Sampler, Status, Throttle
-from claimspan_tracing.decide.overload import Overload
+from claimspan_tracing.decide.thinning import Overload
 
 from lc_pipelines import rag_chain
 from support import MonitorFactory, ScriptedJudge, Spans, attributes
@@ -119,7 +119,7 @@ def test_what_the_limit_refuses_ends_as_throttled(
     make_monitor: MonitorFactory, spans: Spans, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Nothing is thinned, so that the limit itself has to refuse.
-    monkeypatch.setattr("claimspan_tracing.decide.throttle.HEADROOM", 1e9)
+    monkeypatch.setattr("claimspan_tracing.decide.thinning.HEADROOM", 1e9)
     monitor = make_monitor(sample=Throttle(RateSampler(1.0), per_minute=2, clock=Clock()))
     chain = rag_chain().with_config(callbacks=[ClaimspanCallbackHandler(monitor)])
 
@@ -241,7 +241,7 @@ def test_the_weights_under_overload_add_up_to_the_traffic() -> None:
 def test_a_slow_judge_lowers_the_rate_and_a_free_one_raises_it_again(
     make_monitor: MonitorFactory, spans: Spans, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("claimspan_tracing.decide.overload.STEP_SECONDS", 0.05)
+    monkeypatch.setattr("claimspan_tracing.decide.thinning.STEP_SECONDS", 0.05)
     judge = ScriptedJudge(delay=0.4)
     monitor = make_monitor(judge=judge, max_queue_records=64)
     chain = rag_chain().with_config(callbacks=[ClaimspanCallbackHandler(monitor)])

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from claimspan.cost.budget import Budget
-from claimspan_tracing.alert.alert import Alert, AlertEvent, AlertState
-from claimspan_tracing.decide.conditions import (
+from claimspan_tracing.alert import Alert, AlertEvent, AlertState
+from claimspan_tracing.decide.decider import disable_evaluation
+from claimspan_tracing.decide.rules import (
     Condition,
+    Rule,
+    RuleSampler,
     abstained,
     attribute,
     doubtful,
@@ -16,12 +19,9 @@ from claimspan_tracing.decide.conditions import (
     route,
     slower_than,
 )
-from claimspan_tracing.decide.facts import Facts
-from claimspan_tracing.decide.request import disable_evaluation
-from claimspan_tracing.decide.rules import Rule, RuleSampler
-from claimspan_tracing.decide.sampling import Decision, RateSampler, Sampler
+from claimspan_tracing.decide.sampling import Decision, Facts, RateSampler, Sampler
 from claimspan_tracing.decide.status import Status
-from claimspan_tracing.decide.throttle import Throttle
+from claimspan_tracing.decide.thinning import Throttle
 from claimspan_tracing.export.providers import configure
 from claimspan_tracing.health import Diagnosis, Finding
 from claimspan_tracing.job import Job, Outcome

@@ -18,7 +18,7 @@ from claimspan_tracing.capture.paths import Key, value_at
 from claimspan_tracing.capture.reader import Document, Generation, Reader, Retrieval
 from claimspan_tracing.capture.request import leave_out, request_context
 from claimspan_tracing.capture.runs import Run, RunKind, RunTree
-from claimspan_tracing.deliver.backend_writer import BackendWriter
+from claimspan_tracing.deliver.backend_writer import BackendWriter, ScoredChunk, ScoredRecord
 from claimspan_tracing.deliver.delivery import Delivery
 from claimspan_tracing.deliver.http import (
     Backend,
@@ -27,7 +27,6 @@ from claimspan_tracing.deliver.http import (
     RefusalError,
     checked_address,
 )
-from claimspan_tracing.deliver.scored import ScoredChunk, ScoredRecord
 from claimspan_tracing.dispatch.dispatcher import Deliver, Dispatcher
 from claimspan_tracing.export.exporting import exports, processors_of, warn_of_no_exporter
 from claimspan_tracing.export.providers import chain_of, global_provider, sdk_of
@@ -37,7 +36,7 @@ from claimspan_tracing.grades import (
     is_review,
     says_grade,
 )
-from claimspan_tracing.guard import Guard
+from claimspan_tracing.guard import Guard, safe_text
 from claimspan_tracing.job import JobKey
 from claimspan_tracing.lifecycle import restart_in_child
 from claimspan_tracing.model_objects import ModelObject, named_text, reply_of
@@ -119,6 +118,7 @@ __all__ = [
     "request_context",
     "restart_in_child",
     "run_suppressed",
+    "safe_text",
     "says_grade",
     "sdk_provider",
     "structured_text",
@@ -164,7 +164,7 @@ def submit_ended(monitor: Monitor, tree: RunTree) -> None:
 def wait_until_idle(monitor: Monitor, timeout: float) -> bool:
     """Wait until every record has its state, without asking the provider to export.
 
-    For a span processor, which the provider itself asks to flush. Returns False where a record is
+    For a span processor, which the provider itself asks to flush. Returns False if a record is
     left after ``timeout`` seconds.
     """
     return monitor.engine.wait_until_idle(timeout)
@@ -196,10 +196,10 @@ def sdk_provider(provider: TracerProvider | None) -> SdkTracerProvider:
 
 
 def write_to(monitor: Monitor, provider: TracerProvider) -> bool:
-    """Have a monitor write to a provider, where it was given none.
+    """Have a monitor write to a provider, if it was given none.
 
     Returns:
-        Whether it does; False where it writes to another.
+        Whether it does; False if it writes to another.
     """
     return monitor.engine.write_to(provider)
 
@@ -213,7 +213,7 @@ def note_ended_exporters(monitor: Monitor, chain: object) -> None:
     """Count the scores that a monitor writes from now on as lost.
 
     Args:
-        monitor: Where it writes to another provider, nothing changes.
+        monitor: If it writes to another provider, nothing changes.
         chain: What the provider passes its spans to, whose exporters were shut down.
     """
     monitor.engine.note_ended_exporters(chain)

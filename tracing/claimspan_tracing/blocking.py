@@ -1,4 +1,4 @@
-"""Lets work of ours block, where somebody watches event loops for calls that do.
+"""Lets work of ours block, if somebody watches event loops for calls that do.
 
 ``langgraph dev`` watches with blockbuster: there a call that blocks a thread with a running event
 loop raises. The loops of our own threads serve no request, and may read a file or write into a
@@ -6,7 +6,7 @@ database. On the application's own thread two things alone do that, once each: m
 the first query.
 
 Blockbuster has no public way to say so. These are the names by which it passes over its own calls:
-of a thread since 1.5.29, of a context before. Where they have moved, it raises as it did.
+of a thread since 1.5.29, of a context before. If they have moved, it raises as it did.
 """
 
 from __future__ import annotations

@@ -6,12 +6,11 @@ import contextlib
 import logging
 import threading
 import time
-from types import TracebackType
 from typing import Final, Self
 
 from claimspan.errors import ClaimspanError
 
-__all__ = ["Guard", "place_of"]
+__all__ = ["Guard", "place_of", "safe_text"]
 
 _logger: Final = logging.getLogger("claimspan")
 
@@ -43,12 +42,7 @@ class Guard:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> bool:
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> bool:
         if not isinstance(error, Exception):
             return False
         self.swallow(error)
@@ -71,7 +65,7 @@ class Guard:
             _logger.warning(
                 "claimspan failed inside with %s at %s; the application is not affected (%d so "
                 "far%s)",
-                _safe_text(error),
+                safe_text(error),
                 place,
                 self.faults,
                 more,
@@ -91,8 +85,8 @@ class Guard:
         return True, silent
 
 
-def _safe_text(error: BaseException) -> str:
-    """Class and message of our own errors; of others the class alone, as they may quote content."""
+def safe_text(error: BaseException) -> str:
+    """Return class and message of an error of ours; of others the class: they may quote content."""
     name = type(error).__name__
     return f"{name}: {error}" if isinstance(error, ClaimspanError) else name
 

@@ -16,11 +16,10 @@ from claimspan.daemon_threads import refuse_eventlet
 from claimspan.errors import ClaimspanError
 from claimspan.evaluation.selection import MetricsLike, Selection, Thresholds
 from claimspan.judges.choice import JudgeLike
-from claimspan_tracing.alert.alert import Alert
-from claimspan_tracing.alert.sink import OnAlert
+from claimspan_tracing.alert import Alert, OnAlert
 from claimspan_tracing.capture.hooks import Capture
 from claimspan_tracing.decide.sampling import Sampler, first_judge_of
-from claimspan_tracing.deliver.results import OnResult
+from claimspan_tracing.deliver.delivery import OnResult
 from claimspan_tracing.dispatch.dispatcher import Dispatcher
 from claimspan_tracing.dispatch.judge_spec import WorkerKind, checked_worker
 from claimspan_tracing.dispatch.judging import spare_judge

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
-from typing import Final, ParamSpec, TypeVar, Unpack, cast, overload
+from typing import ParamSpec, TypeVar, Unpack, cast, overload
 
 from claimspan.errors import ConfigError
 from claimspan_tracing.capture.hooks import Capture
 from claimspan_tracing.capture.paths import Key
 from claimspan_tracing.monitor import Monitor, MonitorOptions
-from claimspan_tracing.observed import Arguments, ObservedReader, ObservedRecord, open_record
+from claimspan_tracing.observed import Arguments, ObservedReader, ObservedRecord, Parts, open_record
 from claimspan_tracing.shared import default_monitor
 
 __all__ = ["observe"]
@@ -53,8 +54,8 @@ def observe(
 
     The function may be a coroutine function, a generator or an asynchronous generator, whose parts
     are joined. It returns, yields and raises the same as without; but what is sent or thrown into
-    an asynchronous generator does not reach it. What it retrieves is known where an integration of
-    the same monitor reports it, where it calls ``current_record().retrieved(documents)``, or where
+    an asynchronous generator does not reach it. What it retrieves is known if an integration of
+    the same monitor reports it, if it calls ``current_record().retrieved(documents)``, or if
     it returns ``(answer, documents)`` or a mapping with both.
 
     Args:
@@ -80,62 +81,61 @@ def observe(
             raise ConfigError(
                 f"observe is given a value of type {type(function).__name__}: give a function"
             )
-        return _wrapped(function, _Calls(function, name, capture, evaluates, metadata))
+        called = name or str(getattr(function, "__name__", type(function).__name__))
+        try:
+            parameters = tuple(inspect.signature(function).parameters)
+        except (TypeError, ValueError):  # a function in C may not tell them
+            parameters = ()
+
+        def opened(args: tuple[object, ...], kwargs: Mapping[str, object]) -> ObservedRecord:
+            inputs = Arguments(parameters, args, dict(kwargs))
+            return open_record(
+                capture, evaluates.feedback, name=called, inputs=inputs, metadata=metadata
+            )
+
+        return _observed(function, opened)
 
     return decorate if function is None else decorate(function)
 
 
-class _Calls:
-    """Opens a record for each call of one function."""
+def _observed(
+    function: _Function,
+    opened: Callable[[tuple[object, ...], Mapping[str, object]], ObservedRecord],
+) -> _Function:
+    """The function in its own kind: frameworks ask whether it is a coroutine function.
 
-    def __init__(
-        self,
-        function: _Function,
-        name: str | None,
-        capture: Capture,
-        monitor: Monitor,
-        metadata: Mapping[str, object] | None,
-    ) -> None:
-        self._name: Final = name or str(getattr(function, "__name__", type(function).__name__))
-        self._names: Final = _parameters(function)
-        self._capture = capture
-        self._monitor = monitor
-        self._metadata = metadata
-
-    def open(self, args: tuple[object, ...], kwargs: Mapping[str, object]) -> ObservedRecord:
-        """Begin the record of a call."""
-        return open_record(
-            self._capture,
-            self._monitor.feedback,
-            name=self._name,
-            inputs=Arguments(self._names, args, dict(kwargs)),
-            metadata=self._metadata,
-        )
-
-
-def _parameters(function: _Function) -> tuple[str, ...]:
-    """Names of the parameters; none of a function in C that does not tell them."""
-    try:
-        return tuple(inspect.signature(function).parameters)
-    except (TypeError, ValueError):
-        return ()
-
-
-def _wrapped(function: _Function, calls: _Calls) -> _Function:
-    """The function in its own kind: frameworks ask whether it is a coroutine function."""
+    Of a coroutine or a generator the record begins once it is made: with wrong arguments none is.
+    """
     if inspect.isasyncgenfunction(function):
-        return _observed_async_generator(function, calls)
+
+        @functools.wraps(function)
+        async def async_generator(*args: object, **kwargs: object) -> AsyncGenerator[object]:
+            inner = cast("AsyncGenerator[object, object]", function(*args, **kwargs))
+            async with contextlib.aclosing(_astream(opened(args, kwargs), inner)) as stream:
+                async for part in stream:
+                    yield part
+
+        return async_generator
     if inspect.isgeneratorfunction(function):
-        return _observed_generator(function, calls)
+
+        @functools.wraps(function)
+        def generator(*args: object, **kwargs: object) -> Generator[object, object, object]:
+            inner = cast("Generator[object, object, object]", function(*args, **kwargs))
+            return (yield from _stream(opened(args, kwargs), inner))
+
+        return generator
     if inspect.iscoroutinefunction(function):
-        return _observed_coroutine(function, calls)
-    return _observed_call(function, calls)
 
+        @functools.wraps(function)
+        async def coroutine(*args: object, **kwargs: object) -> object:
+            inner = cast("Awaitable[object]", function(*args, **kwargs))
+            return await _awaited(opened(args, kwargs), inner)
 
-def _observed_call(function: _Function, calls: _Calls) -> _Function:
+        return coroutine
+
     @functools.wraps(function)
     def call(*args: object, **kwargs: object) -> object:
-        record = calls.open(args, kwargs)
+        record = opened(args, kwargs)
         try:
             with record.inside():
                 returned = function(*args, **kwargs)
@@ -159,15 +159,6 @@ def _followed(record: ObservedRecord, returned: object) -> object:
     return returned
 
 
-def _observed_coroutine(function: _Function, calls: _Calls) -> _Function:
-    @functools.wraps(function)
-    async def call(*args: object, **kwargs: object) -> object:
-        record = calls.open(args, kwargs)
-        return await _awaited(record, cast("Awaitable[object]", function(*args, **kwargs)))
-
-    return call
-
-
 async def _awaited(record: ObservedRecord, awaitable: Awaitable[object]) -> object:
     try:
         with record.inside():
@@ -177,16 +168,6 @@ async def _awaited(record: ObservedRecord, awaitable: Awaitable[object]) -> obje
         raise
     record.returned(returned)
     return returned
-
-
-def _observed_generator(function: _Function, calls: _Calls) -> _Function:
-    @functools.wraps(function)
-    def call(*args: object, **kwargs: object) -> Generator[object, object, object]:
-        record = calls.open(args, kwargs)
-        inner = cast("Generator[object, object, object]", function(*args, **kwargs))
-        return (yield from _stream(record, inner))
-
-    return call
 
 
 def _stream(
@@ -200,7 +181,7 @@ def _stream(
             with record.inside():
                 part = step()
         except StopIteration as end:
-            record.streamed(parts, end.value)
+            record.returned(Parts(parts) if parts else end.value)
             return end.value
         except BaseException as error:
             record.end(error)
@@ -218,20 +199,6 @@ def _stream(
             step = functools.partial(inner.throw, thrown)
 
 
-def _observed_async_generator(function: _Function, calls: _Calls) -> _Function:
-    @functools.wraps(function)
-    async def call(*args: object, **kwargs: object) -> AsyncGenerator[object, object]:
-        record = calls.open(args, kwargs)
-        stream = _astream(record, cast("AsyncGenerator[object, object]", function(*args, **kwargs)))
-        try:
-            async for part in stream:
-                yield part
-        finally:
-            await stream.aclose()
-
-    return call
-
-
 async def _astream(
     record: ObservedRecord, inner: AsyncGenerator[object, object]
 ) -> AsyncGenerator[object, object]:
@@ -242,7 +209,7 @@ async def _astream(
             with record.inside():
                 part = await anext(inner)
         except StopAsyncIteration:
-            record.streamed(parts, None)
+            record.returned(Parts(parts) if parts else None)
             return
         except BaseException as error:
             record.end(error)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import inspect
 import math
 import os
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Final, TypedDict, TypeVar
+from typing import Final, TypedDict
 
 from opentelemetry.trace import TracerProvider
 
@@ -22,11 +22,10 @@ from claimspan.judges import Judge, LexicalJudge
 from claimspan.judges.choice import JudgeLike
 from claimspan.judges.protocol import BudgetedJudge
 from claimspan.text.percentages import percent_hint
-from claimspan_tracing.alert.alert import Alert, check_measured
-from claimspan_tracing.alert.sink import OnAlert
+from claimspan_tracing.alert import Alert, OnAlert, check_measured
 from claimspan_tracing.blocking import may_block
 from claimspan_tracing.decide.sampling import RateSampler, Sampler, first_judge_of
-from claimspan_tracing.deliver.results import OnResult
+from claimspan_tracing.deliver.delivery import OnResult
 from claimspan_tracing.dispatch.dispatcher import Dispatcher
 from claimspan_tracing.dispatch.judge_spec import WorkerKind
 from claimspan_tracing.dispatch.pacing import CpuShare
@@ -50,7 +49,6 @@ __all__ = [
     "checked_metrics",
     "checked_on_alert",
     "checked_on_result",
-    "checked_path",
     "checked_positive",
     "checked_provider",
     "checked_redaction",
@@ -107,139 +105,17 @@ def check_names(options: Collection[str]) -> None:
             raise ConfigError(f"a monitor has no option {name!r}: {told}")
 
 
-@may_block()
-def checked_ground_truth(value: GroundTruthLike | None) -> GroundTruth | None:
-    """Return what the option ``ground_truth`` stands for.
-
-    Raises:
-        GroundTruthError: The file cannot be read.
-    """
-    return None if value is None else GroundTruth.of(value)
+def _wrong_type(what: str, value: object, wanted: str) -> ConfigError:
+    return ConfigError(f"{what} of type {type(value).__name__}: give {wanted}")
 
 
-def checked_sampler(value: float | Sampler | None) -> Sampler:
-    """Return the sampler that the option ``sample`` stands for; None stands for all records.
-
-    Raises:
-        ConfigError: It is neither a share nor a sampler.
-    """
-    if value is None:
-        return RateSampler(1.0)
-    return value if isinstance(value, Sampler) else RateSampler(_number(value))
+def _check_type(what: str, value: object, types: type | tuple[type, ...], wanted: str) -> None:
+    """Refuse a value of another type, for those who do not type-check."""
+    if not isinstance(value, types):
+        raise _wrong_type(what, value, wanted)
 
 
-def checked_redaction(
-    redact: Redactor | str | None, redact_for: Collection[Audience], dispatch: Dispatcher | None
-) -> Redaction | None:
-    """Return what the options ``redact`` and ``redact_for`` stand for; None without a redactor.
-
-    Raises:
-        ConfigError: One of them is unknown, or both together keep nobody from the raw texts.
-        MissingExtraError: The built-in redactor needs packages that are not installed.
-    """
-    # A str is a collection, too: of letters.
-    if isinstance(redact_for, str) or not set(redact_for) <= AUDIENCES:
-        raise ConfigError(
-            f"redact_for is {redact_for!r}: give {{'judge', 'export'}} or {{'export'}}"
-        )
-    audiences = frozenset(redact_for)
-    if "export" not in audiences:
-        raise ConfigError("redact_for lacks 'export': spans and sinks would get raw texts")
-    if redact is None:
-        if audiences != AUDIENCES:
-            raise ConfigError("redact_for is given without redact: give a redactor as well")
-        return None
-    if "judge" not in audiences and dispatch is not None:
-        raise ConfigError(
-            "redact_for={'export'} cannot go with dispatch: the records would leave this process "
-            "raw; leave redact_for out, or judge in this process"
-        )
-    return Redaction(_redactor(redact), audiences)
-
-
-def _redactor(redact: Redactor | str) -> Redactor:
-    if redact == "pii":
-        return PiiRedactor()
-    if isinstance(redact, str):
-        raise ConfigError(f"redact is {redact!r}: give 'pii', or a callable from text to text")
-    if not callable(redact):
-        raise ConfigError(
-            f"redact is of type {type(redact).__name__}:"
-            " give 'pii', or a callable from text to text"
-        )
-    return redact
-
-
-CAPTURE_VARIABLE: Final = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
-"""OpenTelemetry's switch. It can only forbid: whoever runs a service may know better than its code,
-and our own option is the one that allows."""
-
-_NO_CONTENT: Final = frozenset({"no_content", "event_only", "false", "0", "no", "off"})
-
-
-def checked_capture(capture_content: bool) -> bool:
-    """Return whether texts are written on spans: unless the option or the environment forbids it.
-
-    Raises:
-        ConfigError: The option is no bool.
-    """
-    if not isinstance(capture_content, bool):  # pyright: ignore[reportUnnecessaryIsInstance] - checked for those who do not type-check
-        raise ConfigError(f"capture_content is {capture_content!r}: give True or False")
-    return capture_content and os.environ.get(CAPTURE_VARIABLE, "").lower() not in _NO_CONTENT
-
-
-def checked_serverless(serverless: bool) -> bool:
-    """Return whether each record is evaluated before the pipeline's call returns.
-
-    Raises:
-        ConfigError: The option is no bool.
-    """
-    if not isinstance(serverless, bool):  # pyright: ignore[reportUnnecessaryIsInstance] - checked for those who do not type-check
-        raise ConfigError(f"serverless is {serverless!r}: give True or False")
-    return serverless
-
-
-def checked_dispatch(
-    dispatch: Dispatcher | None, sampler: Sampler, budget: Budget | None
-) -> Dispatcher | None:
-    """Return the dispatcher that the option ``dispatch`` stands for.
-
-    Raises:
-        ConfigError: It is none, or another option works only where this process judges.
-    """
-    if dispatch is None:
-        return None
-    if not isinstance(dispatch, Dispatcher):  # pyright: ignore[reportUnnecessaryIsInstance] - checked for those who do not type-check
-        raise ConfigError(f"dispatch is of type {type(dispatch).__name__}: give a dispatcher")
-    if first_judge_of(sampler) is not None:
-        raise ConfigError(
-            "a sampler with a first judge cannot go with dispatch: the first judge works in this "
-            "process alone; leave its rules out, or judge in this process"
-        )
-    if budget is not None:
-        raise ConfigError("budget cannot go with dispatch: give the budget to the workers")
-    return dispatch
-
-
-def checked_path(value: str | Path | None) -> Path | None:
-    """Return the path that an option stands for."""
-    return None if value is None else Path(value)
-
-
-@may_block()
-def checked_spool(value: str | Path | None) -> Path | None:
-    """Return the path that the option ``spool`` stands for.
-
-    Raises:
-        ConfigError: It is no path, there is a link, a directory or a device, or the file is
-            somebody else's.
-    """
-    if value is not None and not isinstance(value, str | Path):  # pyright: ignore[reportUnnecessaryIsInstance] - checked for those who do not type-check
-        raise ConfigError(f"spool is {value!r}: give the path of a file")
-    path = checked_path(value)
-    if path is not None:
-        check_place(path)
-    return path
+# --- what is judged, and how ----------------------------------------------------------------------
 
 
 @may_block()
@@ -276,6 +152,30 @@ def checked_metrics(
     return Selection.of(metrics, thresholds)
 
 
+@may_block()
+def checked_ground_truth(value: GroundTruthLike | None) -> GroundTruth | None:
+    """Return what the option ``ground_truth`` stands for.
+
+    Raises:
+        GroundTruthError: The file cannot be read.
+    """
+    return None if value is None else GroundTruth.of(value)
+
+
+def checked_sampler(value: float | Sampler | None) -> Sampler:
+    """Return the sampler that the option ``sample`` stands for; None stands for all records.
+
+    Raises:
+        ConfigError: It is neither a share nor a sampler.
+    """
+    if isinstance(value, Sampler):
+        return value
+    if isinstance(value, bool) or not isinstance(value, int | float | None):  # pyright: ignore[reportUnnecessaryIsInstance] - checked for those who do not type-check
+        share = f"give a share between 0.0 and 1.0{percent_hint(value)}"
+        raise ConfigError(f"sample is {value!r}: {share}, or a sampler")
+    return RateSampler(1.0 if value is None else float(value))
+
+
 def checked_budget(budget: Budget | None, *judges: Judge | None) -> Budget | None:
     """Return the budget that these judges will run under.
 
@@ -284,12 +184,120 @@ def checked_budget(budget: Budget | None, *judges: Judge | None) -> Budget | Non
     """
     if budget is None:
         return None
-    if not isinstance(budget, Budget):  # pyright: ignore[reportUnnecessaryIsInstance] - checked for those who do not type-check
-        raise ConfigError(f"budget is of type {type(budget).__name__}: give a Budget")
+    _check_type("budget is", budget, Budget, "a Budget")
     for judge in judges:
         if isinstance(judge, BudgetedJudge):
             judge.check_budget(budget)
     return budget
+
+
+def checked_dispatch(
+    dispatch: Dispatcher | None, sampler: Sampler, budget: Budget | None
+) -> Dispatcher | None:
+    """Return the dispatcher that the option ``dispatch`` stands for.
+
+    Raises:
+        ConfigError: It is none, or another option works only if this process judges.
+    """
+    if dispatch is None:
+        return None
+    _check_type("dispatch is", dispatch, Dispatcher, "a dispatcher")
+    if first_judge_of(sampler) is not None:
+        raise ConfigError(
+            "a sampler with a first judge cannot go with dispatch: the first judge works in this "
+            "process alone; leave its rules out, or judge in this process"
+        )
+    if budget is not None:
+        raise ConfigError("budget cannot go with dispatch: give the budget to the workers")
+    return dispatch
+
+
+# --- what is written, and where to ----------------------------------------------------------------
+
+
+def checked_redaction(
+    redact: Redactor | str | None, redact_for: Collection[Audience], dispatch: Dispatcher | None
+) -> Redaction | None:
+    """Return what the options ``redact`` and ``redact_for`` stand for; None without a redactor.
+
+    Raises:
+        ConfigError: One of them is unknown, or both together keep nobody from the raw texts.
+        MissingExtraError: The built-in redactor needs packages that are not installed.
+    """
+    # A str is a collection, too: of letters.
+    if isinstance(redact_for, str) or not set(redact_for) <= AUDIENCES:
+        raise ConfigError(
+            f"redact_for is {redact_for!r}: give {{'judge', 'export'}} or {{'export'}}"
+        )
+    audiences = frozenset(redact_for)
+    if "export" not in audiences:
+        raise ConfigError("redact_for lacks 'export': spans and sinks would get raw texts")
+    if redact is None:
+        if audiences != AUDIENCES:
+            raise ConfigError("redact_for is given without redact: give a redactor as well")
+        return None
+    if "judge" not in audiences and dispatch is not None:
+        raise ConfigError(
+            "redact_for={'export'} cannot go with dispatch: the records would leave this process "
+            "raw; leave redact_for out, or judge in this process"
+        )
+    wanted = "'pii', or a callable from text to text"
+    if isinstance(redact, str):
+        if redact != "pii":
+            raise ConfigError(f"redact is {redact!r}: give {wanted}")
+        redact = PiiRedactor()
+    if not callable(redact):
+        raise _wrong_type("redact is", redact, wanted)
+    return Redaction(redact, audiences)
+
+
+CAPTURE_VARIABLE: Final = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
+"""OpenTelemetry's switch. It can only forbid: whoever runs a service may know better than its code,
+and our own option is the one that allows."""
+
+_NO_CONTENT: Final = frozenset({"no_content", "event_only", "false", "0", "no", "off"})
+
+
+def checked_capture(capture_content: bool) -> bool:
+    """Return whether texts are written on spans: unless the option or the environment forbids it.
+
+    Raises:
+        ConfigError: The option is no bool.
+    """
+    allowed = _checked_switch("capture_content", capture_content)
+    return allowed and os.environ.get(CAPTURE_VARIABLE, "").lower() not in _NO_CONTENT
+
+
+def checked_serverless(serverless: bool) -> bool:
+    """Return whether each record is evaluated before the pipeline's call returns.
+
+    Raises:
+        ConfigError: The option is no bool.
+    """
+    return _checked_switch("serverless", serverless)
+
+
+def _checked_switch(name: str, value: bool) -> bool:
+    if not isinstance(value, bool):  # pyright: ignore[reportUnnecessaryIsInstance] - checked for those who do not type-check
+        raise ConfigError(f"{name} is {value!r}: give True or False")
+    return value
+
+
+@may_block()
+def checked_spool(value: str | Path | None) -> Path | None:
+    """Return the path that the option ``spool`` stands for.
+
+    Raises:
+        ConfigError: It is no path, there is a link, a directory or a device, or the file is
+            somebody else's.
+    """
+    if value is None:
+        return None
+    if not isinstance(value, str | Path):  # pyright: ignore[reportUnnecessaryIsInstance] - checked for those who do not type-check
+        raise ConfigError(f"spool is {value!r}: give the path of a file")
+    path = Path(value)
+    check_place(path)
+    return path
 
 
 def checked_provider(provider: TracerProvider | None) -> TracerProvider | None:
@@ -300,10 +308,7 @@ def checked_provider(provider: TracerProvider | None) -> TracerProvider | None:
     """
     # By its method: providers of other packages need not inherit from the API's class.
     if provider is not None and not callable(getattr(provider, "get_tracer", None)):
-        raise ConfigError(
-            f"tracer_provider is of type {type(provider).__name__}:"
-            " give an OpenTelemetry TracerProvider"
-        )
+        raise _wrong_type("tracer_provider is", provider, "an OpenTelemetry TracerProvider")
     return provider
 
 
@@ -313,24 +318,32 @@ def checked_sinks(sinks: Sequence[Sink]) -> tuple[Sink, ...]:
     Raises:
         ConfigError: One of them is none.
     """
-    if not isinstance(sinks, list | tuple):
-        raise ConfigError(f"sinks is of type {type(sinks).__name__}: give a list of sinks")
+    _check_type("sinks is", sinks, (list, tuple), "a list of sinks")
     for sink in sinks:
-        if not isinstance(sink, Sink):  # pyright: ignore[reportUnnecessaryIsInstance] - checked for those who do not type-check
-            raise ConfigError(
-                f"sinks has a value of type {type(sink).__name__}:"
-                " give objects with write(finished)"
-            )
+        _check_type("sinks has a value", sink, Sink, "objects with write(finished)")
     return tuple(sinks)
 
 
-def checked_on_result(on_result: OnResult | None, dispatch: Dispatcher | None) -> OnResult | None:
-    """Return the function that gets results.
+def checked_alerts(
+    alerts: Sequence[Alert], selection: Selection, dispatch: Dispatcher | None
+) -> tuple[Alert, ...]:
+    """Return the alerts.
 
     Raises:
-        ConfigError: It cannot be called, or no result would ever come here.
+        ConfigError: One of them is none or is about a score that is not made, two have the same
+            name, or no scores would come here.
     """
-    return _checked_call("on_result", on_result, dispatch)
+    _check_type("alerts is", alerts, (list, tuple), "a list of Alert")
+    for alert in alerts:
+        _check_type("alerts has a value", alert, Alert, "Alert(...)")
+    names = [alert.name for alert in alerts]
+    for name in names:
+        if names.count(name) > 1:
+            raise ConfigError(f"two alerts are called {name!r}: give each a name of its own")
+    if alerts:
+        _refuse_dispatch("alerts", dispatch)
+    check_measured(alerts, selection)
+    return tuple(alerts)
 
 
 def checked_on_alert(
@@ -343,45 +356,28 @@ def checked_on_alert(
     """
     if on_alert is not None and not alerts:
         raise ConfigError("on_alert is given without alerts: give alerts=[Alert(...)] as well")
-    return _checked_call("on_alert", on_alert, dispatch)
+    _check_call("on_alert", on_alert, dispatch)
+    return on_alert
 
 
-def checked_alerts(
-    alerts: Sequence[Alert], selection: Selection, dispatch: Dispatcher | None
-) -> tuple[Alert, ...]:
-    """Return the alerts.
+def checked_on_result(on_result: OnResult | None, dispatch: Dispatcher | None) -> OnResult | None:
+    """Return the function that gets results.
 
     Raises:
-        ConfigError: One of them is none or is about a score that is not made, two have the same
-            name, or no scores would come here.
+        ConfigError: It cannot be called, or no result would ever come here.
     """
-    if not isinstance(alerts, list | tuple):
-        raise ConfigError(f"alerts is of type {type(alerts).__name__}: give a list of Alert")
-    for alert in alerts:
-        if not isinstance(alert, Alert):  # pyright: ignore[reportUnnecessaryIsInstance] - checked for those who do not type-check
-            raise ConfigError(f"alerts has a value of type {type(alert).__name__}: give Alert(...)")
-    names = [alert.name for alert in alerts]
-    for name in names:
-        if names.count(name) > 1:
-            raise ConfigError(f"two alerts are called {name!r}: give each a name of its own")
-    if alerts:
-        _refuse_dispatch("alerts", dispatch)
-    check_measured(alerts, selection)
-    return tuple(alerts)
+    _check_call("on_result", on_result, dispatch)
+    return on_result
 
 
-_Call = TypeVar("_Call", bound=Callable[..., object])
-
-
-def _checked_call(name: str, call: _Call | None, dispatch: Dispatcher | None) -> _Call | None:
+def _check_call(name: str, call: object, dispatch: Dispatcher | None) -> None:
     if call is None:
-        return None
-    if not callable(call):  # pyright: ignore[reportUnnecessaryComparison] - checked for those who do not type-check
-        raise ConfigError(f"{name} is of type {type(call).__name__}: give a function")
+        return
+    if not callable(call):
+        raise _wrong_type(f"{name} is", call, "a function")
     if inspect.isgeneratorfunction(call) or inspect.isasyncgenfunction(call):
         raise ConfigError(f"{name} is a generator, whose body nobody would run: use no yield in it")
     _refuse_dispatch(name, dispatch)
-    return call
 
 
 def _refuse_dispatch(name: str, dispatch: Dispatcher | None) -> None:
@@ -392,11 +388,7 @@ def _refuse_dispatch(name: str, dispatch: Dispatcher | None) -> None:
         )
 
 
-def _number(value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        share = f"give a share between 0.0 and 1.0{percent_hint(value)}"
-        raise ConfigError(f"sample is {value!r}: {share}, or a sampler")
-    return float(value)
+# --- numbers --------------------------------------------------------------------------------------
 
 
 def checked_cpu_share(value: float) -> float:

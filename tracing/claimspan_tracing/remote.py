@@ -30,7 +30,7 @@ from claimspan.judges.choice import JudgeLike
 from claimspan_tracing import semconv
 from claimspan_tracing.blocking import free_context
 from claimspan_tracing.decide.status import Status
-from claimspan_tracing.deliver.together import DeliveringSinks
+from claimspan_tracing.deliver.delivery import DeliveringSinks
 from claimspan_tracing.dispatch.daemon_executor import DaemonExecutor
 from claimspan_tracing.dispatch.evaluator import Evaluator
 from claimspan_tracing.dispatch.loop_thread import LoopThread

@@ -17,13 +17,13 @@ SCOPE: Final = "claimspan"
 """Instrumentation scope of every span of ours."""
 
 # --- span names: ASCII, since one lone surrogate in a name loses the whole batch ---
-# Route, store or model follows where it is known: ``chat gpt-4o-mini``.
+# Route, store or model follows if it is known: ``chat gpt-4o-mini``.
 
 SPAN_ROOT: Final = "invoke_workflow"
 SPAN_RETRIEVER: Final = "retrieval"
 SPAN_GENERATOR: Final = "chat"
 SPAN_EVALUATE: Final = "claimspan.evaluate"
-"""The claims that scores rest on; and the scores, where they came too late for the root."""
+"""The claims that scores rest on; and the scores, if they came too late for the root."""
 SPAN_DOCTOR: Final = "claimspan.doctor"
 """Sent by ``Monitor.check`` and ``claimspan doctor``, to see whether it arrives."""
 SPAN_ANNOTATIONS: Final = "claimspan.annotations"
@@ -68,7 +68,7 @@ GEN_AI_EVALUATION_SCORE: Final = "gen_ai.evaluation.score.value"
 GEN_AI_EVALUATION_LABEL: Final = "gen_ai.evaluation.score.label"
 """``good``, ``low`` or ``neutral``."""
 GEN_AI_EVALUATION_EXPLANATION: Final = "gen_ai.evaluation.explanation"
-"""Why a score is low, in one line; absent where it is not."""
+"""Why a score is low, in one line; absent if it is not."""
 GEN_AI_EVALUATION_TARGET: Final = "gen_ai.evaluation.target"
 GEN_AI_EVALUATOR_VERSION: Final = "gen_ai.evaluation.evaluator.version"
 """Both are extensions of pydantic-evals that Logfire reads: the route, and the judge's version."""
@@ -261,12 +261,12 @@ ALERT_SIDE: Final = "claimspan.alert.side"
 ALERT_RECORDS: Final = "claimspan.alert.records"
 """Number of records that the mean is of."""
 ALERT_ROUTE: Final = "claimspan.alert.route"
-"""Route that the alert is about; absent where it is about all."""
+"""Route that the alert is about; absent if it is about all."""
 
 EVALUATION_STATUS: Final = "claimspan.evaluation.status"
 EVALUATION_REASON: Final = "claimspan.evaluation.reason"
 EVALUATION_SUMMARY: Final = "claimspan.evaluation.summary"
-"""The main low score with its reason in plain words, and the others by name; absent where no score
+"""The main low score with its reason in plain words, and the others by name; absent if no score
 is low."""
 EVALUATION_LABEL: Final = "claimspan.evaluation.label"
 """``low`` if a score is low, else ``good``; ``unknown`` if no score that could be has a value: one
@@ -290,59 +290,59 @@ EVALUATION_UNDEFINED: Final = "claimspan.evaluation.undefined"
 """List of ``metric, metric: reason``, one entry a reason, for the metrics that have no value. An
 entry without a colon is the reason of all metrics that are in no other entry and have no score."""
 EVALUATION_UNDECIDED: Final = "claimspan.evaluation.undecided"
-"""List of ``reason: verdicts``, for the verdicts that the judge could not give; absent where there
+"""List of ``reason: verdicts``, for the verdicts that the judge could not give; absent if there
 are none."""
 REDACTION_FAILED: Final = "claimspan.redaction.failed"
-"""Number of texts that were left out because the redactor failed on them; absent where there are
+"""Number of texts that were left out because the redactor failed on them; absent if there are
 none."""
 RECORD_ID: Final = "claimspan.record.id"
 GROUND_TRUTH: Final = "claimspan.ground_truth"
 GROUND_TRUTH_MATCHED_BY: Final = "claimspan.ground_truth.matched_by"
 """How the ground truth was found: ``id``, ``query``, ``normalised_query`` or ``callable``."""
 GROUND_TRUTH_SCORE: Final = "claimspan.ground_truth.score"
-"""How sure the match is, 0 to 1; absent where it is exact or the look-up does not say."""
+"""How sure the match is, 0 to 1; absent if it is exact or the look-up does not say."""
 INJECTION_SUSPECTED: Final = "claimspan.injection.suspected"
-"""List of the texts that seem to address the judge: ``response``, ``chunks[0]``, ...; absent where
+"""List of the texts that seem to address the judge: ``response``, ``chunks[0]``, ...; absent if
 there are none."""
 CONTEXT_SOURCE: Final = "claimspan.context.source"
 """How it is known which chunks the generator read: ``prompt``, they stand in the prompt of the
 answer; ``last_documents``, the pipeline names them, or handed them on last; ``retriever``, they are
-all that was retrieved. Absent where there are none."""
+all that was retrieved. Absent if there are none."""
 CHUNK_SOURCE: Final = "claimspan.chunk.source"
-"""Key in a chunk's metadata: ``prompt`` where the chunk is no document that was retrieved, but a
+"""Key in a chunk's metadata: ``prompt`` if the chunk is no document that was retrieved, but a
 text that the prompt has, such as what a tool returned. Absent otherwise."""
 QUERY_REWRITTEN: Final = "claimspan.query.rewritten"
-"""What a query rewriter or an agent asked the retriever whose chunks were read; absent where that
+"""What a query rewriter or an agent asked the retriever whose chunks were read; absent if that
 is the user's question."""
 CONTEXT_COVERAGE: Final = "claimspan.context.coverage"
 """Share of the ground truth's facts that the chunks hold, by probability; a double."""
 
 RESPONSE_ABSTAINED: Final = "claimspan.response.abstained"
-"""True where the response declines to answer; absent where it does not."""
+"""True if the response declines to answer; absent if it does not."""
 
 CLAIMS_RESPONSE: Final = "claimspan.claims.response.count"
 CLAIMS_GROUND_TRUTH: Final = "claimspan.claims.ground_truth.count"
 CLAIMS_UNKNOWN: Final = "claimspan.claims.unknown.count"
 """Claims with at least one verdict that the judge could not give."""
 CLAIMS_CONFLICTING: Final = "claimspan.claims.conflicting.count"
-"""Claims of the response that one chunk entails and another contradicts; absent where there are
+"""Claims of the response that one chunk entails and another contradicts; absent if there are
 none."""
 CLAIMS_DROPPED: Final = "claimspan.claims.dropped.count"
-"""Claims beyond the cap, which were not judged; absent where there are none."""
+"""Claims beyond the cap, which were not judged; absent if there are none."""
 CLAIMS_RECORDED: Final = "claimspan.claims.recorded"
 CHUNKS_COUNT: Final = "claimspan.chunks.count"
 """On a retriever, how many it returned; on the root, how many the generator read."""
 CHUNKS_RECORDED: Final = "claimspan.chunks.recorded"
 RUNS_DROPPED: Final = "claimspan.runs.dropped"
-"""Runs beyond the bounds of one query, which are not recorded; absent where there are none."""
+"""Runs beyond the bounds of one query, which are not recorded; absent if there are none."""
 CHUNKS_RELEVANCE: Final = "claimspan.chunks.relevance"
 """List of doubles, one a recorded chunk: the share of the ground truth's claims that the chunk
-entails. Absent where there is no ground truth, and where the judge was not asked about each of
+entails. Absent if there is no ground truth, and if the judge was not asked about each of
 these chunks or left a verdict open: a list of numbers cannot say that one is unknown."""
 CHUNKS_USED: Final = "claimspan.chunks.used"
 """As ``claimspan.chunks.relevance``, of the response's claims."""
 CHUNK_ID_SOURCE: Final = "claimspan.chunk.id_source"
-"""List with one entry a recorded chunk, ``document`` or ``content_hash``; one entry in all where
+"""List with one entry a recorded chunk, ``document`` or ``content_hash``; one entry in all if
 it is the same for each."""
 
 JUDGE_NAME: Final = "claimspan.judge.name"
@@ -353,9 +353,9 @@ JUDGE_TOKENS_OUTPUT: Final = "claimspan.judge.tokens.output"
 JUDGE_COST: Final = "claimspan.judge.cost_usd"
 JUDGE_SECONDS: Final = "claimspan.judge.seconds"
 JUDGE_SCORE_MODE: Final = "claimspan.judge.score_mode"
-"""``graded`` where verdicts have probabilities, ``label`` where not, ``mixed``."""
+"""``graded`` if verdicts have probabilities, ``label`` if not, ``mixed``."""
 JUDGE_NOTES: Final = "claimspan.judge.notes"
-"""List of ``note: verdicts``; absent where the judge decided all of them as it usually does."""
+"""List of ``note: verdicts``; absent if the judge decided all of them as it usually does."""
 
 SAMPLE_RATE: Final = "claimspan.sample.rate"
 SAMPLE_WEIGHT: Final = "claimspan.sample.weight"
@@ -372,11 +372,11 @@ GROUND_TRUTH_CLAIM_PREFIX: Final = "claimspan.ground_truth.claim."
 
 CLAIM_TEXT: Final = "text"
 CLAIM_SENTENCE: Final = "sentence"
-"""Written only where it differs from the claim's text."""
+"""Written only if it differs from the claim's text."""
 CLAIM_LABEL: Final = "label"
 """Of a response claim: against the chunks. Of a ground-truth claim: against the response."""
 CLAIM_CONFIDENCE: Final = "confidence"
-"""Double, 0 to 1: how sure the judge is of the label; absent where it gave only labels."""
+"""Double, 0 to 1: how sure the judge is of the label; absent if it gave only labels."""
 CLAIM_ENTAILED: Final = "entailed"
 """Double: the highest probability that a chunk entails a claim of the response, or that the
 response entails a claim of the ground truth. A threshold is found by labels of people on it."""
@@ -388,7 +388,7 @@ CLAIM_GROUND_TRUTH_LABEL: Final = "ground_truth_label"
 """Of a response claim: against the ground truth."""
 
 CLAIM_CONTEXT_LABEL: Final = "context_label"
-"""Of a response claim: against all chunks read together. Written only where it differs from the
+"""Of a response claim: against all chunks read together. Written only if it differs from the
 claim's label."""
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import signal
+import sys
 import threading
 from collections.abc import Callable
 from types import FrameType
@@ -22,7 +23,7 @@ def install_sigterm(timeout: float = EXIT_TIMEOUT) -> Callable[[], None]:
     Without it, Python ends at once on SIGTERM, and what is under way is lost. claimspan installs no
     signal handler unless this is called. A handler that is there before, such as a web server's,
     is called first, so that the server ends its requests as it always does. The process still ends
-    by SIGTERM where it would have without us.
+    by SIGTERM if it would have without us.
 
     Args:
         timeout: Seconds that all monitors and providers together may take.
@@ -42,7 +43,7 @@ def install_sigterm(timeout: float = EXIT_TIMEOUT) -> Callable[[], None]:
             "SIGTERM is handled by code that is not Python's: call install_sigterm() before it is"
         )
     if isinstance(getattr(before, "__self__", None), _Sigterm):
-        return _nothing  # installed before: a second handler would do the same again
+        return lambda: None  # installed before: a second handler would do the same again
     handler = _Sigterm(before, timeout)
     signal.signal(signal.SIGTERM, handler.handle)
     return handler.undo
@@ -62,13 +63,19 @@ class _Sigterm:
         """Take the signal."""
         if self._before == signal.SIG_IGN:
             return
-        if not callable(self._before):
-            drain(self._timeout)
-            signal.signal(signal.SIGTERM, signal.SIG_DFL)
-            signal.raise_signal(signal.SIGTERM)
-            return
-        self._before(number, frame)
-        self._postpone()
+        if callable(self._before):
+            self._before(number, frame)
+            self._postpone()
+        elif _is_in_event_loop_of_gevent():
+            # Nothing may wait there. In a greenlet it waits beside those that still serve requests.
+            sys.modules["gevent"].spawn(self._end)
+        else:
+            self._end()
+
+    def _end(self) -> None:
+        drain(self._timeout)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        signal.raise_signal(signal.SIGTERM)
 
     def undo(self) -> None:
         """Put back the handler that was there before, unless ours was replaced since."""
@@ -95,5 +102,8 @@ class _Sigterm:
             signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
 
 
-def _nothing() -> None:
-    """Undo nothing: the handler was installed by an earlier call."""
+def _is_in_event_loop_of_gevent() -> bool:
+    """Whether the handler runs between greenlets, as it does while all of them wait."""
+    # Not imported for it: an application without gevent has no such loop.
+    loops = sys.modules.get("gevent.hub")
+    return loops is not None and isinstance(loops.getcurrent(), loops.Hub)

@@ -26,8 +26,7 @@ word (``claimspan.testing.ScriptedJudge``). Give another judge, a ground truth o
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from types import TracebackType
+from dataclasses import dataclass
 from typing import Final, Self, Unpack
 
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
@@ -70,7 +69,7 @@ class CapturedRecord:
 
     @property
     def scores(self) -> dict[str, float]:
-        """Metric to value; an undefined metric is absent, and all are where nothing was judged."""
+        """Metric to value; an undefined metric is absent, and all are if nothing was judged."""
         evaluation = self.outcome.evaluation
         return {} if evaluation is None else dict(evaluation.metrics)
 
@@ -131,7 +130,8 @@ class InMemoryMonitor(Monitor):
                 f"{pending} of {self.stats.produced} records have no state after {timeout:g} s: "
                 "give a longer timeout, or a judge that answers sooner"
             )
-        return sorted(self._collector.records(), key=lambda record: record.job.started)
+        # A copy made in one step: the worker may write meanwhile.
+        return sorted(list(self._collector.values()), key=lambda record: record.job.started)
 
     def only_record(self, timeout: float = FLUSH_SECONDS) -> CapturedRecord:
         """Wait for the one record of a test, and return it.
@@ -175,12 +175,7 @@ class InMemoryMonitor(Monitor):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        error_type: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         self.shutdown()
         self.provider.shutdown()
 
@@ -196,18 +191,8 @@ class InMemoryMonitor(Monitor):
         return f"no record was read ({listed or 'all were cleared'}); stats counts them"
 
 
-@dataclass(slots=True)
-class _Collector:
+class _Collector(dict[JobKey, CapturedRecord]):
     """A sink that keeps the last outcome of each record."""
 
-    _records: dict[JobKey, CapturedRecord] = field(default_factory=dict[JobKey, CapturedRecord])
-
     def write(self, finished: Finished) -> None:
-        self._records[finished.job.key] = CapturedRecord(finished.job, finished.outcome)
-
-    def records(self) -> list[CapturedRecord]:
-        # A copy made in one step: the worker may write meanwhile.
-        return list(self._records.values())
-
-    def clear(self) -> None:
-        self._records.clear()
+        self[finished.job.key] = CapturedRecord(finished.job, finished.outcome)

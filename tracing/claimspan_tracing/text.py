@@ -39,7 +39,6 @@ __all__ = [
     "join_bounded",
     "json_list",
     "json_string",
-    "json_text",
     "to_json",
 ]
 
@@ -68,7 +67,7 @@ MAX_ITEMS: Final = 64
 """Items kept of one mapping or list in metadata."""
 
 MAX_WALKED: Final = 10_000
-"""Items looked at in all metadata of one record, also where one object is met many times: about
+"""Items looked at in all metadata of one record, also if one object is met many times: about
 10 ms. A hundred chunks with 20 fields each, from two retrievers, have 4,000."""
 
 MAX_WALKED_BYTES: Final = 1024 * 1024
@@ -172,7 +171,7 @@ def cut(text: str, max_bytes: int) -> str:
 
 
 def cut_middle(text: str, max_bytes: int) -> str:
-    """Return ``text`` in at most ``max_bytes``: where it is longer, its start and its end."""
+    """Return ``text`` in at most ``max_bytes``: if it is longer, its start and its end."""
     half = (max_bytes - byte_length(ELLIPSIS)) // 2
     # Each character takes a byte at least: a long text is not encoded to find out that it is long.
     if half <= 0 or (len(text) <= max_bytes and byte_length(text) <= max_bytes):
@@ -213,7 +212,7 @@ class Walk:
     """Bytes kept of each text beyond its bound, for whoever cuts it there."""
 
     def text(self, value: object, max_bytes: int) -> str:
-        """Return a value as a text; the empty text where there is no room for it."""
+        """Return a value as a text; the empty text if there is no room for it."""
         # As in ``bounded``, but without a call, as there are many.
         if (
             type(value) is str
@@ -320,7 +319,7 @@ def _has_generated_text(kind: type) -> bool:
 
 
 def _first(items: Callable[[], Iterable[_T]], walk: Walk) -> list[_T]:
-    """The first items, as many as there is room for; none where they cannot be listed."""
+    """The first items, as many as there is room for; none if they cannot be listed."""
     for _ in range(MAX_LISTINGS):
         # In one go: another thread may change the mapping at the same time, which the garbage
         # collector lets run.
@@ -331,11 +330,6 @@ def _first(items: Callable[[], Iterable[_T]], walk: Walk) -> list[_T]:
         except BaseException:  # noqa: BLE001 - a broken container of the user's is not worth the record
             break
     return []
-
-
-def json_text(value: object) -> str:
-    """Return any value as JSON text without white space."""
-    return encode_json(to_json(value))
 
 
 def encode_json(value: JsonValue) -> str:
@@ -354,7 +348,7 @@ def json_list(items: Sequence[object], max_bytes: int) -> str:
     texts: list[str] = []
     room = max_bytes - 2  # the brackets
     for item in items:
-        text = json_text(item)
+        text = encode_json(to_json(item))
         room -= byte_length(text) + 1  # its comma
         if room < 0:
             break

@@ -12,7 +12,7 @@ class Status(StrEnum):
     """Value of ``claimspan.evaluation.status`` on the root span."""
 
     EVALUATED = "evaluated"
-    """The scores are written: on the spans, or on a carrier where the spans are somebody else's."""
+    """The scores are written: on the spans, or on a carrier if the spans are somebody else's."""
 
     DISPATCHED = "dispatched"
     """A worker elsewhere evaluates the record; its scores go to a carrier span."""

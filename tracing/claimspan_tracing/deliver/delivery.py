@@ -1,24 +1,32 @@
-"""A thread that delivers items in batches, and tries again until their time is over."""
+"""Delivery: hands items to what may be slow, in batches or one by one, on a thread of its own.
+
+Nothing here delays spans or the application; what cannot be delivered in time is counted.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import inspect
 import random
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Sequence
-from contextvars import Context
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextvars import Context, copy_context
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, Generic, TypeVar
 
 from claimspan.daemon_threads import DaemonThread, start_daemon
 from claimspan.errors import DeliveryError
 from claimspan_tracing import lifecycle
-from claimspan_tracing.guard import Guard
-from claimspan_tracing.suppression import suppress
+from claimspan_tracing.blocking import may_block
+from claimspan_tracing.guard import Guard, place_of
+from claimspan_tracing.lifecycle import seconds_left
+from claimspan_tracing.suppression import run_suppressed, suppress
+from claimspan_tracing.write.sinks import DeliveringSink, Finished, Sink
 
-__all__ = ["Delivery", "Send"]
+__all__ = ["Calls", "DeliveringSinks", "Delivery", "OnResult", "ResultSink"]
 
 MAX_WAITING: Final = 10_000
 """Items that wait to be delivered; more are lost, the newest first."""
@@ -36,14 +44,20 @@ SHORTEST_PAUSE: Final = 0.25
 LONGEST_PAUSE: Final = 10.0
 """Seconds between two tries, at most."""
 
+CALL_SECONDS: Final = 30.0
+"""Seconds that one asynchronous call of the application's function may take. One that blocks its
+thread cannot be stopped."""
+
+MAX_CALLS: Final = 1_000
+"""Calls that wait; what they are called with holds the texts of a record, so they are few."""
+
 STOPPED: Final = "there was no time left"
 """Why items are lost at the end."""
 
 _T = TypeVar("_T")
 
-Send = Callable[[Sequence[_T]], Sequence[_T]]
-"""Sends a batch, and returns those of its items that are to be sent again later. An exception means
-all of them; a ``DeliveryError`` with ``final=True`` means none of them, ever."""
+OnResult = Callable[[Finished], object]
+"""What ``Monitor(on_result=...)`` takes; it may be asynchronous."""
 
 
 @dataclass(slots=True, eq=False)
@@ -69,7 +83,7 @@ class Delivery(Generic[_T]):
     def __init__(
         self,
         name: str,
-        send: Send[_T],
+        send: Callable[[Sequence[_T]], Sequence[_T]],
         *,
         batch_size: int = BATCH_SIZE,
         max_waiting: int = MAX_WAITING,
@@ -80,7 +94,9 @@ class Delivery(Generic[_T]):
 
         Args:
             name: Of the thread, and in what is logged.
-            send: Called on the thread alone, with one batch at a time.
+            send: Called on the thread alone, with one batch at a time; returns those of its items
+                that are to be sent again later. An exception means all of them; a ``DeliveryError``
+                with ``final=True`` means none of them, ever.
             batch_size: Items of a batch, at most.
             max_waiting: Items that may wait.
             give_up_after: Seconds that an item may wait for its delivery.
@@ -145,7 +161,7 @@ class Delivery(Generic[_T]):
         """Deliver what waits, without long pauses between tries.
 
         Returns:
-            False where something is left after ``timeout`` seconds.
+            False if something is left after ``timeout`` seconds.
         """
         if threading.get_ident() == self._ident:  # it would wait for itself
             return False
@@ -201,7 +217,7 @@ class Delivery(Generic[_T]):
                     self._on_end()
 
     def _take(self) -> list[_Entry[_T]]:
-        """Wait for the next batch; empty where the thread is to end."""
+        """Wait for the next batch; empty if the thread is to end."""
         with self._changed:
             while not (batch := self._due()):
                 if self._is_closed and not self._left:
@@ -225,7 +241,7 @@ class Delivery(Generic[_T]):
         return batch
 
     def _pause(self) -> float | None:
-        """Seconds until something can be sent; None where nothing waits."""
+        """Seconds until something can be sent; None if nothing waits."""
         dues = [entry.due for entry in self._again] + [0.0] * bool(self._waiting)
         if not dues:
             return None
@@ -265,7 +281,7 @@ class Delivery(Generic[_T]):
                 self._lose(late, STOPPED if self._is_stopped else why)
             for entry in kept:
                 entry.tries += 1
-                # Where all failed, it is the pause of all that counts.
+                # If all failed, it is the pause of all that counts.
                 entry.due = now if has_failed else now + self._backoff(entry.tries)
             self._again += kept
             self._failures = self._failures + 1 if has_failed else 0
@@ -282,3 +298,120 @@ class Delivery(Generic[_T]):
     def _lose(self, count: int, why: str) -> None:
         self._lost += count
         self._guard.swallow(DeliveryError(f"{self._name}: {count} not delivered: {why}"))
+
+
+class Calls(Delivery[_T]):
+    """Calls a function of the application's with one item after the other.
+
+    The function may be asynchronous, and runs in an empty context with instrumentation suppressed.
+    A call that raises, or does not end in time, is counted as lost and not made again: nobody knows
+    what of it was done.
+    """
+
+    def __init__(self, name: str, call: Callable[[_T], object]) -> None:
+        """Set what is called; no thread starts yet.
+
+        Args:
+            name: The option that the function was given as, for the thread and the log.
+            call: The function; what it returns is ignored.
+        """
+        self._call = call
+        # One loop for all calls, so that a client keeps its connections from one to the next. Of
+        # the thread, since a forked child must not use that of its parent.
+        self._of_thread = threading.local()
+        super().__init__(
+            name, self._call_each, batch_size=1, max_waiting=MAX_CALLS, on_end=self._close_loop
+        )
+
+    def _call_each(self, items: Sequence[_T]) -> Sequence[_T]:
+        for item in items:
+            try:
+                run_suppressed(self._call_with, item)
+            except BaseException as error:  # noqa: BLE001 - the function may raise anything
+                name, place = type(error).__name__, place_of(error)
+                reason = f"{self._name} raised {name} at {place}"
+                raise DeliveryError(reason, final=True) from None
+        return ()
+
+    def _call_with(self, item: _T) -> None:
+        result = self._call(item)
+        if not inspect.isawaitable(result):
+            return
+        runner: asyncio.Runner | None = getattr(self._of_thread, "runner", None)
+        if runner is None:
+            runner = self._of_thread.runner = Context().run(asyncio.Runner)
+        with may_block():
+            runner.run(_within_time(result), context=copy_context())
+
+    def _close_loop(self) -> None:
+        runner: asyncio.Runner | None = getattr(self._of_thread, "runner", None)
+        if runner is not None:
+            runner.close()
+
+
+async def _within_time(result: Awaitable[object]) -> None:
+    async with asyncio.timeout(CALL_SECONDS):
+        await result
+
+
+class ResultSink(Calls[Finished]):
+    """Hands every record that was evaluated to the function of the option ``on_result``."""
+
+    def __init__(self, on_result: OnResult) -> None:
+        """Set the function; no thread starts yet."""
+        super().__init__("on_result", on_result)
+
+    def write(self, finished: Finished) -> None:
+        """Take a record, if it has scores."""
+        if finished.outcome.evaluation is not None:
+            # The spans have ended; what they hold need not wait for the function.
+            self.put(replace(finished, spans=None))
+
+
+class DeliveringSinks:
+    """Starts and flushes sinks; one that raises is counted, and stops no other."""
+
+    def __init__(self, sinks: Iterable[Sink], guard: Guard) -> None:
+        """Take those sinks that deliver; no thread starts yet."""
+        self._guard = guard
+        self._all: Final[Sequence[DeliveringSink]] = [
+            sink for sink in sinks if isinstance(sink, DeliveringSink)
+        ]
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing delivers on a thread of its own."""
+        return not self._all
+
+    @property
+    def lost(self) -> int:
+        """Number of results that could not be delivered."""
+        lost = 0
+        for sink in self._all:
+            with self._guard:
+                lost += sink.lost
+        return lost
+
+    def start(self) -> None:
+        """Start the threads: from Python 3.12 on none can be started when the process ends."""
+        for sink in self._all:
+            with self._guard:
+                run_suppressed(sink.start)
+
+    def flush(self, deadline: float) -> bool:
+        """Deliver what is waiting; False if something is left at the deadline, or one raises."""
+        if len(self._all) > 1:
+            # All are woken first: while one is waited for, the others deliver as well.
+            self._flush_each(time.monotonic())
+        return self._flush_each(deadline)
+
+    def _flush_each(self, deadline: float) -> bool:
+        are_flushed = True
+        for sink in self._all:
+            is_flushed = False
+            try:
+                is_flushed = run_suppressed(sink.flush, seconds_left(deadline))
+            except BaseException as error:  # noqa: BLE001 - the other sinks have to be flushed all the same
+                self._guard.swallow(error)
+            are_flushed = are_flushed and is_flushed
+        return are_flushed

@@ -12,10 +12,10 @@ import ssl
 import time
 from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import asynccontextmanager, suppress
+from contextlib import aclosing, suppress
 from email.utils import parsedate_to_datetime
 from ipaddress import ip_address
-from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar, cast
 from urllib.parse import urlsplit
 
 from pydantic import JsonValue
@@ -94,9 +94,9 @@ class Backend:
             name: Of the backend, for messages.
             address: Before the path of each request.
             extra: What ``pip install 'claimspan[...]'`` names.
-            settings: The arguments and variables to look at where the backend refuses us.
+            settings: The arguments and variables to look at if the backend refuses us.
             headers: Of each request. Their values are in no message.
-            user: Name and password, where the backend takes these.
+            user: Name and password, if the backend takes these.
 
         Raises:
             ConfigError: HTTP cannot carry a header.
@@ -107,12 +107,15 @@ class Backend:
         except ImportError:
             raise MissingExtraError("httpx", extra) from None
         self._httpx = httpx
+        self.late_errors: Final = (httpx.ReadTimeout, httpx.WriteTimeout)
         self.name: Final = name
         self.settings: Final = settings
-        self._address = address
+        self.address: Final = address
         self._is_on_this_machine = _is_loopback(urlsplit(address).hostname or "")
         self._headers = {"User-Agent": "claimspan", "Accept": "application/json", **(headers or {})}
-        if not all(map(_is_header, self._headers.items())):
+        for header, value in self._headers.items():
+            if _TOKEN.fullmatch(header) and value.isascii() and value.isprintable():
+                continue
             raise ConfigError(
                 f"a header or a key has signs that HTTP cannot carry: check {settings}"
             )
@@ -122,19 +125,16 @@ class Backend:
 
     def run(self, work: Callable[[Connection], Coroutine[object, object, _T]]) -> _T:
         """Call a coroutine function with a connection, on a loop of its own, on this thread."""
-        with may_block():  # the thread waits for nothing but this
-            return self._run(work)
-
-    def _run(self, work: Callable[[Connection], Coroutine[object, object, _T]]) -> _T:
         loop = asyncio.new_event_loop()
         loop.set_default_executor(_SameThread())
-        try:
-            return loop.run_until_complete(self._connected(work))
-        finally:
-            # Not asyncio.Runner: it starts a thread here, which fails while the process ends.
-            loop.run_until_complete(_end_tasks(loop))
-            loop.run_until_complete(loop.shutdown_asyncgens())
-            loop.close()
+        with may_block():  # the thread waits for nothing but this
+            try:
+                return loop.run_until_complete(self._connected(work))
+            finally:
+                # Not asyncio.Runner: it starts a thread here, which fails while the process ends.
+                loop.run_until_complete(_end_tasks(loop))
+                loop.run_until_complete(loop.shutdown_asyncgens())
+                loop.close()
 
     async def _connected(self, work: Callable[[Connection], Coroutine[object, object, _T]]) -> _T:
         if self._certificates is None:
@@ -150,12 +150,8 @@ class Backend:
         ) as client:
             return await work(Connection(self, client))
 
-    def url(self, path: str) -> str:
-        """Return the whole address of a path."""
-        return self._address + path
-
     def check_silence(self) -> None:
-        """Raise where the backend has asked for no requests yet.
+        """Raise if the backend has asked for no requests yet.
 
         Raises:
             RefusalError: It has.
@@ -195,7 +191,7 @@ class Connection:
         Args:
             path: Behind the address.
             body: The value.
-            answer: Name that the answer has where the value was taken.
+            answer: Name that the answer has if the value was taken.
 
         Raises:
             DeliveryError: The backend refuses, does not answer, or says something else.
@@ -227,15 +223,16 @@ class Connection:
             raise self._away from None
 
     def _silence(self, error: Exception) -> DeliveryError:
-        """The error where no whole answer has come."""
+        """The error if no whole answer has come."""
         name, settings = self._backend.name, self._backend.settings
         # Its message stays out: it may quote the address, and that a key.
-        problem = "gave no whole answer in time" if _is_late(error) else "cannot be reached"
+        is_late = isinstance(error, (TimeoutError, *self._backend.late_errors))
+        problem = "gave no whole answer in time" if is_late else "cannot be reached"
         return DeliveryError(f"{name} {problem} ({type(error).__name__}): check {settings}")
 
     async def _exchange(self, method: str, path: str, content: str | None) -> JsonValue:
         headers = {} if content is None else {"Content-Type": "application/json"}
-        url = self._backend.url(path)
+        url = self._backend.address + path
         async with self._client.stream(method, url, content=content, headers=headers) as response:
             if not response.is_success:  # its body is not read: it may quote what was sent
                 raise self._refusal(response)
@@ -243,7 +240,9 @@ class Connection:
 
     async def _read(self, response: httpx.Response) -> bytes:
         read = bytearray()
-        async with _closing(response.aiter_bytes()) as parts:
+        # Closed at the end of the block, and not whenever the collector finds it.
+        body = cast("AsyncGenerator[bytes, None]", response.aiter_bytes())
+        async with aclosing(body) as parts:
             async for part in parts:
                 read += part
                 if len(read) > MAX_RESPONSE_BYTES:
@@ -299,33 +298,11 @@ def _is_loopback(host: str) -> bool:
 
 
 async def _end_tasks(loop: asyncio.AbstractEventLoop) -> None:
-    """End what is left of the work where part of it has raised."""
+    """End what is left of the work if part of it has raised."""
     left = asyncio.all_tasks(loop) - {asyncio.current_task(loop)}
     for task in left:
         task.cancel()
     await asyncio.gather(*left, return_exceptions=True)
-
-
-@asynccontextmanager
-async def _closing(parts: object) -> AsyncGenerator[AsyncGenerator[bytes]]:
-    """Close a generator at the end of the block, and not whenever the collector finds it."""
-    generator: AsyncGenerator[bytes] = parts  # type: ignore[assignment]  # httpx types it as an iterator
-    try:
-        yield generator
-    finally:
-        await generator.aclose()
-
-
-def _is_header(header: tuple[str, str]) -> bool:
-    name, value = header
-    return bool(_TOKEN.fullmatch(name)) and value.isascii() and value.isprintable()
-
-
-def _is_late(error: Exception) -> bool:
-    return isinstance(error, TimeoutError) or type(error).__name__ in (
-        "ReadTimeout",
-        "WriteTimeout",
-    )
 
 
 def _parsed(body: bytes, backend: Backend) -> JsonValue:

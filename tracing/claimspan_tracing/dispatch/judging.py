@@ -23,8 +23,8 @@ from claimspan.daemon_threads import has_greenlets
 from claimspan.errors import ConfigError
 from claimspan.judges.choice import JudgeLike
 from claimspan_tracing.blocking import free_context
-from claimspan_tracing.decide.fit import Room
 from claimspan_tracing.decide.status import Status
+from claimspan_tracing.decide.thinning import Room
 from claimspan_tracing.dispatch.daemon_executor import DaemonExecutor
 from claimspan_tracing.dispatch.dispatcher import Deliver
 from claimspan_tracing.dispatch.evaluator import Evaluator

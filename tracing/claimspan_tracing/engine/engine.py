@@ -14,16 +14,15 @@ from opentelemetry.trace import Span, SpanKind, Tracer, TracerProvider
 
 from claimspan import aevaluate
 from claimspan_tracing import semconv
-from claimspan_tracing.alert.sink import AlertSink
+from claimspan_tracing.alert import AlertSink
 from claimspan_tracing.blocking import may_block
 from claimspan_tracing.capture.runs import RunTree
 from claimspan_tracing.capture.table import RunTable
 from claimspan_tracing.capture.weight import weigh_tree
 from claimspan_tracing.decide.decider import Decider
-from claimspan_tracing.decide.fit import Room
 from claimspan_tracing.decide.status import Status
-from claimspan_tracing.deliver.results import ResultSink
-from claimspan_tracing.deliver.together import DeliveringSinks
+from claimspan_tracing.decide.thinning import Room
+from claimspan_tracing.deliver.delivery import DeliveringSinks, ResultSink
 from claimspan_tracing.dispatch.dispatcher import Dispatcher
 from claimspan_tracing.dispatch.evaluator import FIRST_METRICS, Evaluator, first_look_of
 from claimspan_tracing.dispatch.judge_process import JudgeProcess

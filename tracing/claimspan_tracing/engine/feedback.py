@@ -12,10 +12,8 @@ from typing import Final
 from opentelemetry.trace import SpanContext
 
 from claimspan.errors import ConfigError
-from claimspan_tracing.decide.chance import is_share
-from claimspan_tracing.decide.decider import Decider
-from claimspan_tracing.decide.request import BY_REQUEST
-from claimspan_tracing.decide.sampling import wants_feedback
+from claimspan_tracing.decide.decider import BY_REQUEST, Decider
+from claimspan_tracing.decide.sampling import is_share, wants_feedback
 from claimspan_tracing.engine.evaluations import Evaluations
 from claimspan_tracing.engine.settings import Settings
 from claimspan_tracing.guard import Guard

@@ -9,10 +9,9 @@ from claimspan import GroundTruth
 from claimspan.cost.budget import Budget
 from claimspan.evaluation.selection import Selection
 from claimspan.judges import Judge
-from claimspan_tracing.alert.alert import Alert
-from claimspan_tracing.alert.sink import OnAlert
+from claimspan_tracing.alert import Alert, OnAlert
 from claimspan_tracing.decide.sampling import Sampler
-from claimspan_tracing.deliver.results import OnResult
+from claimspan_tracing.deliver.delivery import OnResult
 from claimspan_tracing.dispatch.dispatcher import Dispatcher
 from claimspan_tracing.dispatch.judge_spec import JudgeSpec
 from claimspan_tracing.dispatch.pacing import MAX_CPU_SHARE

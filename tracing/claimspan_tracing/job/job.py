@@ -11,8 +11,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 from claimspan import Chunk, Evaluation, RagRecord
 from claimspan.errors import ConfigError
 from claimspan.files.ground_truth import GroundTruthMatch
-from claimspan_tracing.decide.facts import Facts
-from claimspan_tracing.decide.sampling import Decision
+from claimspan_tracing.decide.sampling import Decision, Facts
 from claimspan_tracing.decide.status import Status
 from claimspan_tracing.job.runs import (
     STRICT,

@@ -1,7 +1,6 @@
 """Redact: what is taken out of every text before anybody else sees it.
 
-redaction  a redactor, for whom it works, and what happens where it fails
-texts      which fields of a job and of an outcome hold text
+redaction  a redactor, for whom it works, what happens where it fails, and which fields hold text
 pii        the built-in redactor
 numbers    cards, bank accounts and telephone numbers, with their check digits and plans
 """

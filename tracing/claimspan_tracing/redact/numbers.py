@@ -1,6 +1,6 @@
 """Numbers that say by themselves what they are: cards, bank accounts, telephone numbers.
 
-A number counts only where its check digits or its country's numbering plan bear it out, so that
+A number counts only if its check digits or its country's numbering plan bear it out, so that
 order numbers, dates, sums and versions stay as they are. The time is linear in the text.
 """
 
@@ -86,7 +86,7 @@ def find_ibans(text: str) -> Iterator[Place]:
 
 @cache
 def _iban_length(country: str) -> int:
-    """Characters of an account of a country; 0 where it has none. Cached: 676 at most."""
+    """Characters of an account of a country; 0 if it has none. Cached: 676 at most."""
     _, properties = numdb.get("iban").info(country)[0]
     parts = re.findall(r"\d+", properties.get("bban", ""))
     return 4 + sum(map(int, parts)) if parts else 0

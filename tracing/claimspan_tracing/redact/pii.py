@@ -6,6 +6,7 @@ import base64
 import json
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import suppress
 from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final, Literal, get_args
@@ -15,10 +16,10 @@ from claimspan.errors import ConfigError, MissingExtraError
 if TYPE_CHECKING:
     from claimspan_tracing.redact.numbers import Place
 
-__all__ = ["REGIONS", "PiiKind", "PiiRedactor"]
+__all__ = ["PiiKind", "PiiRedactor"]
 
 PiiKind = Literal["key", "jwt", "email", "iban", "card", "phone"]
-"""What ``PiiRedactor`` finds. Where two kinds overlap, the earlier one names the whole."""
+"""What ``PiiRedactor`` finds. If two kinds overlap, the earlier one names the whole."""
 
 KINDS: Final[tuple[str, ...]] = get_args(PiiKind)
 
@@ -83,7 +84,9 @@ class PiiRedactor:
         wanted = set[str](KINDS if kinds is None else kinds)
         if isinstance(kinds, str) or not wanted <= set(KINDS):
             raise ConfigError(f"kinds is {kinds!r}: give a list with any of {', '.join(KINDS)}")
-        finders = _plain_finders() | _number_finders(wanted, regions)
+        finders: dict[str, _Finder] = {"key": _find_keys, "jwt": _find_jwts, "email": _find_emails}
+        if wanted & {"phone", "iban", "card"}:
+            finders |= _number_finders(regions)
         self._finders = {kind: finders[kind] for kind in KINDS if kind in wanted}
 
     def __call__(self, text: str) -> str:
@@ -116,13 +119,7 @@ def _merged(found: Sequence[_Found]) -> list[_Found]:
     return merged
 
 
-def _plain_finders() -> dict[str, _Finder]:
-    return {"key": _find_keys, "jwt": _find_jwts, "email": _find_emails}
-
-
-def _number_finders(kinds: Collection[str], regions: Sequence[str]) -> dict[str, _Finder]:
-    if not set(kinds) & {"phone", "iban", "card"}:
-        return {}
+def _number_finders(regions: Sequence[str]) -> dict[str, _Finder]:
     for package in ("phonenumbers", "stdnum"):
         if find_spec(package) is None:
             raise MissingExtraError(package, "redact")
@@ -147,16 +144,13 @@ def _find_emails(text: str) -> Iterator[Place]:
 
 def _find_jwts(text: str) -> Iterator[Place]:
     for found in _JWT.finditer(text):
-        if _is_json_object(found["header"]):
-            yield found.span()
-
-
-def _is_json_object(encoded: str) -> bool:
-    try:
-        header: object = json.loads(base64.urlsafe_b64decode(encoded + "=" * (-len(encoded) % 4)))
-    except (ValueError, RecursionError):
-        return False
-    return isinstance(header, dict)
+        encoded = found["header"]
+        with suppress(ValueError, RecursionError):
+            header: object = json.loads(
+                base64.urlsafe_b64decode(encoded + "=" * (-len(encoded) % 4))
+            )
+            if isinstance(header, dict):
+                yield found.span()
 
 
 def _find_keys(text: str) -> Iterator[Place]:

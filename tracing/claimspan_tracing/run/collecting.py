@@ -14,8 +14,7 @@ from opentelemetry import context as otel_context
 
 from claimspan.files.ground_truth import GroundTruthMatch
 from claimspan_tracing import semconv
-from claimspan_tracing.decide.facts import Facts
-from claimspan_tracing.decide.sampling import Decision
+from claimspan_tracing.decide.sampling import Decision, Facts
 from claimspan_tracing.decide.status import Status
 from claimspan_tracing.job import JobKey
 from claimspan_tracing.run.dataset import DatasetItem

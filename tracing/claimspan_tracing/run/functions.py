@@ -14,7 +14,7 @@ from claimspan_tracing.capture.hooks import Capture
 from claimspan_tracing.capture.reader import Document, Generation, Retrieval
 from claimspan_tracing.capture.runs import Run, RunKind
 from claimspan_tracing.monitor import Monitor
-from claimspan_tracing.observed.returned import chunks_of, document_of, is_pair, text_of
+from claimspan_tracing.observed import chunks_of, document_of, is_pair, text_of
 from claimspan_tracing.run.pipeline import AttachedPipeline, attach_all
 from claimspan_tracing.suppression import suppress
 
