@@ -25,7 +25,7 @@ from claimspan_tracing.decide.facts import Facts
 from claimspan_tracing.decide.fit import Fit, Room
 from claimspan_tracing.decide.overload import MARK
 from claimspan_tracing.decide.sampling import Decision
-from claimspan_tracing.dispatch.judge_spec import WorkerKind
+from claimspan_tracing.dispatch.process import WorkerKind
 from claimspan_tracing.testing import InMemoryMonitor
 
 from lc_pipelines import Echo, Shelf, rag_chain

@@ -21,9 +21,8 @@ from claimspan.evaluation.selection import Selection
 from claimspan.judges import LexicalJudge
 from claimspan_langchain import ClaimspanCallbackHandler
 from claimspan_tracing import Decision, Facts, Monitor
-from claimspan_tracing.dispatch import child_process
-from claimspan_tracing.dispatch.judge_process import JudgeProcess, Judging
-from claimspan_tracing.dispatch.judge_spec import spec_of
+from claimspan_tracing.dispatch import process as judging
+from claimspan_tracing.dispatch.process import JudgeProcess, Judging, spec_of
 from claimspan_tracing.testing import CapturedRecord, InMemoryMonitor
 from portable_judges import COST, Obeys, Reserves, Spends, is_alive, pid_in
 
@@ -151,7 +150,7 @@ def test_what_the_judge_logs_comes_into_the_log_and_what_it_prints_does_not_come
 def test_a_process_that_does_not_heed_a_cancellation_is_ended_and_others_are_judged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(child_process, "HEED_SECONDS", 0.2)
+    monkeypatch.setattr(judging, "HEED_SECONDS", 0.2)
     process = JudgeProcess([spec_of(Obeys(str(tmp_path)))], [Selection()], max_cpu_share=1.0)
     judge = process.judging(0, None)
 

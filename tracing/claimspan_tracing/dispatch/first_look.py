@@ -14,7 +14,7 @@ from claimspan.errors import BudgetExceededError
 from claimspan.evaluation.selection import Selection
 from claimspan_tracing.decide.decider import Decider
 from claimspan_tracing.decide.sampling import Decision
-from claimspan_tracing.dispatch.judge_process import Judging
+from claimspan_tracing.dispatch.process import Judging
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.job import Job
 

@@ -9,10 +9,10 @@ from claimspan_tracing.decide.fit import Room
 from claimspan_tracing.decide.status import Status
 from claimspan_tracing.dispatch.dispatcher import Deliver
 from claimspan_tracing.dispatch.evaluator import Evaluator
-from claimspan_tracing.dispatch.judge_process import JudgeProcess
 from claimspan_tracing.dispatch.judge_thread import DEADLINE_SECONDS, JudgeThread
 from claimspan_tracing.dispatch.memory_queue import RecordQueue
 from claimspan_tracing.dispatch.pacing import CpuShare
+from claimspan_tracing.dispatch.process import JudgeProcess
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.job import Job, JobKey, Outcome
 

@@ -16,9 +16,9 @@ from claimspan_tracing.decide.ledger import Ledger, Stats
 from claimspan_tracing.dispatch.dispatcher import Dispatcher
 from claimspan_tracing.dispatch.evaluator import Evaluator
 from claimspan_tracing.dispatch.first_look import FIRST_METRICS, first_look_of
-from claimspan_tracing.dispatch.judge_process import JudgeProcess
 from claimspan_tracing.dispatch.local_dispatcher import LocalDispatcher
 from claimspan_tracing.dispatch.memory_queue import RecordQueue
+from claimspan_tracing.dispatch.process import JudgeProcess
 from claimspan_tracing.dispatch.worker import DELAY_SECONDS, PROMPT_SECONDS, Worker
 from claimspan_tracing.engine.announcements import Announcements
 from claimspan_tracing.engine.deliveries import Deliveries

@@ -1,0 +1,698 @@
+"""Has records judged in a process of its own, which is started again when it dies."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import sysconfig
+import time
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from contextvars import Context, copy_context
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Final, Literal
+from weakref import WeakSet
+
+from pydantic import BaseModel, ConfigDict, JsonValue, TypeAdapter, ValidationError
+
+from claimspan import Evaluation, RagRecord
+from claimspan.cost.budget import Budget
+from claimspan.cost.usage import Usage, metered
+from claimspan.daemon_threads import has_greenlets
+from claimspan.errors import (
+    BudgetExceededError,
+    ConfigError,
+    JudgeError,
+    JudgeUnavailableError,
+    RecordLimitError,
+)
+from claimspan.evaluation.selection import Selection
+from claimspan.judges import JUDGE_VARIABLE, Judge, default_judge
+from claimspan.judges.choice import JudgeLike
+from claimspan.judges.options import environment_options
+from claimspan.judges.protocol import PortableJudge
+from claimspan.loading import load_object
+from claimspan_tracing.blocking import free_context
+from claimspan_tracing.decide.sampling import Sampler, first_judge_of
+from claimspan_tracing.dispatch.dispatcher import Dispatcher
+from claimspan_tracing.dispatch.pacing import CpuShare
+from claimspan_tracing.dispatch.questions import RELEASE, RING, QuestionFile
+
+__all__ = [
+    "Failure",
+    "JudgeProcess",
+    "JudgeSpec",
+    "Judging",
+    "SetUp",
+    "WorkerKind",
+    "checked_worker",
+    "is_raised_by_us",
+    "spec_of",
+]
+
+Judging = Callable[[RagRecord], Awaitable[Evaluation]]
+"""Evaluates a record; raises a ``JudgeError`` if the judge fails."""
+
+WorkerKind = Literal["thread", "process"]
+"""Where records are judged: on a thread of this process, or in a process of its own."""
+
+WORKER_VARIABLE: Final = "CLAIMSPAN_WORKER"
+"""Environment variable that says where records are judged, if the option does not."""
+
+MODULE: Final = "claimspan_tracing.dispatch.child"
+
+START_SECONDS: Final = 60.0
+"""How long a judge may take to be made: its module may import a framework."""
+
+HEED_SECONDS: Final = 10.0
+"""How long the process may take to leave off a record that is waited for no longer; one that
+computes without a pause is ended, so that the others can be judged."""
+
+REAP_SECONDS: Final = 1.0
+"""How long a process that was killed may take to end."""
+
+FIRST_PAUSE: Final = 0.5
+LONGEST_PAUSE: Final = 30.0
+"""Seconds before a process that has died is started again; twice as long after each death in a
+row, so that a judge that dies at once does not occupy the machine by starting."""
+
+_WAYS: Final = (
+    "give a name ('lexical', 'local', 'openai:MODEL'), or a judge with a method arguments() that "
+    "returns the keyword arguments of its class as JSON values; else leave worker='process' out"
+)
+_ARGUMENTS: Final = TypeAdapter[Mapping[str, JsonValue]](Mapping[str, JsonValue])
+
+_FILE_ERRORS: Final = (OSError, ValueError, sqlite3.Error, ConfigError)
+"""What reading and writing the file may raise; a ``ValueError`` if it holds what cannot be read."""
+
+_logger: Final = logging.getLogger("claimspan")
+
+
+# --- what to judge with ---
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeSpec:
+    """How to make a judge. It is JSON: nothing that is unpickled could run code of others."""
+
+    __pydantic_config__ = ConfigDict(extra="forbid")
+
+    name: str = ""
+    """As ``default_judge`` takes it; empty if ``maker`` is given."""
+
+    options: Mapping[str, JsonValue] = field(default_factory=dict[str, JsonValue])
+    """Options of the judge with that name, as ``default_judge`` takes them."""
+
+    maker: str = ""
+    """The class of the judge, as ``package.module:name``."""
+
+    arguments: Mapping[str, JsonValue] = field(default_factory=dict[str, JsonValue])
+    """Its keyword arguments."""
+
+    def make(self) -> Judge:
+        """Make the judge.
+
+        Raises:
+            ConfigError: It cannot be made here.
+        """
+        if not self.maker:
+            return default_judge(self.name, options=self.options)
+        made = load_object(self.maker)
+        judge = made(**self.arguments) if callable(made) else made
+        if not isinstance(judge, Judge):
+            raise ConfigError(f"{self.maker} makes a {type(judge).__name__}, which is no judge")
+        return judge
+
+
+def spec_of(given: JudgeLike | None) -> JudgeSpec:
+    """Return what another process makes an equal judge from.
+
+    Args:
+        given: The judge, the name of one, or None for that of the environment.
+
+    Raises:
+        ConfigError: There is no such thing for this judge.
+    """
+    if given is None or given == "":
+        # Read now: a process that is started later has the judge of the monitor all the same.
+        chosen = os.environ.get(JUDGE_VARIABLE) or "lexical"
+        return JudgeSpec(name=chosen, options=environment_options())
+    if isinstance(given, str):
+        return JudgeSpec(name=given)
+    kind = type(given)
+    if not isinstance(given, PortableJudge):
+        raise ConfigError(f"worker='process' cannot make a {kind.__name__} in its process: {_WAYS}")
+    found: object = sys.modules.get(kind.__module__)
+    for part in kind.__qualname__.split("."):
+        found = getattr(found, part, None)
+    if found is not kind or kind.__module__ == "__main__":
+        raise ConfigError(
+            f"worker='process' cannot import {kind.__qualname__} from {kind.__module__!r}: define "
+            "the judge at the top of a module that can be imported, not in the script that is run"
+        )
+    try:
+        arguments = _ARGUMENTS.validate_python(given.arguments())
+    except ValidationError:
+        raise ConfigError(
+            f"arguments() of {kind.__name__} returns something else than JSON values by name: "
+            f"{_WAYS}"
+        ) from None
+    return JudgeSpec(maker=f"{kind.__module__}:{kind.__qualname__}", arguments=dict(arguments))
+
+
+def checked_worker(
+    worker: WorkerKind | None,
+    judge: JudgeLike | None,
+    sampler: Sampler,
+    dispatch: Dispatcher | None,
+) -> tuple[JudgeSpec, ...]:
+    """Return what a process of its own makes the judges from; nothing for a thread.
+
+    Raises:
+        ConfigError: There is no such worker, records are judged elsewhere anyway, or the judge
+            cannot be made in another process.
+    """
+    wanted = worker or os.environ.get(WORKER_VARIABLE, "") or "thread"
+    if wanted not in ("thread", "process"):
+        raise ConfigError(f"worker is {wanted!r}: give 'thread' or 'process'")
+    if wanted == "thread" or (dispatch is not None and worker is None):
+        return ()
+    if dispatch is not None:
+        raise ConfigError("worker='process' cannot go with dispatch: leave one of them out")
+    if not sys.executable:
+        raise ConfigError(
+            "worker='process' needs sys.executable, which an embedded interpreter lacks: leave it "
+            "out, or set sys.executable to a Python that has the same packages"
+        )
+    if has_greenlets():
+        raise ConfigError(
+            "worker='process' cannot start its process where gevent has patched subprocess: leave "
+            "it out; the judge has threads of its own there, too"
+        )
+    first = first_judge_of(sampler)
+    return (spec_of(judge), *([] if first is None else [spec_of(first)]))
+
+
+class SetUp(BaseModel):
+    """What a judging process is told before it makes its judges."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+    judges: tuple[JudgeSpec, ...]
+    metrics: tuple[Mapping[str, JsonValue], ...]
+    max_cpu_share: float
+    log_level: int
+
+
+# --- how judges fail ---
+
+
+class Failure(BaseModel):
+    """Why a record has no evaluation, as the judging process says it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+    kind: Literal["budget", "unavailable", "judge"]
+    reason: str
+    is_ours: bool
+
+    def error(self) -> JudgeError:
+        """The error of the judge."""
+        if self.kind == "budget":
+            return BudgetExceededError(self.reason)
+        kind = ChildUnavailableError if self.kind == "unavailable" else ChildJudgeError
+        return kind(self.reason, is_ours=self.is_ours)
+
+
+class ChildJudgeError(JudgeError):
+    """A judge has failed in the judging process."""
+
+    def __init__(self, reason: str, *, is_ours: bool = True) -> None:
+        """Set the reason.
+
+        Args:
+            reason: What the judge said.
+            is_ours: Whether a judge of ours said it, whose messages quote no text of a record.
+        """
+        self.is_ours = is_ours
+        super().__init__(reason)
+
+
+class ChildUnavailableError(ChildJudgeError, JudgeUnavailableError):
+    """The judge is away, says the judging process."""
+
+
+def is_raised_by_us(error: BaseException) -> bool:
+    """Whether a judge of ours has raised: what judges of others say may quote what they read."""
+    if isinstance(error, ChildJudgeError):
+        return error.is_ours
+    step = error.__traceback__
+    while step is not None and step.tb_next is not None:
+        step = step.tb_next
+    module = "" if step is None else str(step.tb_frame.f_globals.get("__name__", ""))
+    return module.partition(".")[0] == "claimspan"
+
+
+# --- the process ---
+
+
+class JudgeProcess:
+    """The judging process of a monitor. Runs on the judge's event loop, but for ``close``."""
+
+    def __init__(
+        self, specs: Sequence[JudgeSpec], selections: Sequence[Selection], max_cpu_share: float
+    ) -> None:
+        """Prepare; nothing is started yet.
+
+        Args:
+            specs: What the judges are made from.
+            selections: What each of them measures.
+            max_cpu_share: Share of a core that the process may take.
+        """
+        self._specs = tuple(specs)
+        self._metrics = tuple(each.data() for each in selections)
+        self._max_cpu_share = max_cpu_share
+        self._supervisor: _Supervisor | None = None
+        self.is_closed = False
+        """Whether no process may start any more."""
+        self.pace = CpuShare(max_cpu_share)
+        """Counts what the process computes."""
+
+    def judging(self, judge: int, budget: Budget | None) -> Judging:
+        """Return what evaluates with one of the judges.
+
+        Args:
+            judge: Its place in the specs.
+            budget: Bounds it; counted in this process.
+        """
+        return partial(self._evaluate, judge, budget)
+
+    def count_with(self, pace: CpuShare) -> None:
+        """Have the CPU time of the process counted, too, by what counts this one's."""
+        self.pace = pace
+
+    def warm_up(self) -> None:
+        """Start the process before the first record is to be judged."""
+        self._on_loop().summon()
+
+    def release(self) -> None:
+        """Judge with the whole of a core from now on."""
+        self._max_cpu_share = 1.0
+        if self._supervisor is not None:
+            self._supervisor.release()
+
+    def close(self, timeout: float) -> None:
+        """End the process, and wait for its end; on any thread."""
+        self.is_closed = True
+        if self._supervisor is not None:
+            self._supervisor.end(timeout)
+
+    @property
+    def set_up(self) -> str:
+        """What the next process is told, as JSON."""
+        return SetUp(
+            judges=self._specs,
+            metrics=self._metrics,
+            max_cpu_share=self._max_cpu_share,
+            log_level=_logger.getEffectiveLevel(),
+        ).model_dump_json()
+
+    async def _evaluate(self, judge: int, budget: Budget | None, record: RagRecord) -> Evaluation:
+        with metered():  # the budget knows the calls of a record by its meter
+            if budget is not None:
+                await budget.check()
+            return await self._on_loop().evaluate(judge, budget, record)
+
+    def _on_loop(self) -> _Supervisor:
+        """Return the supervisor; another one if a thread that hangs was given up."""
+        supervisor = self._supervisor
+        if supervisor is None or supervisor.loop is not asyncio.get_running_loop():
+            if supervisor is not None:
+                supervisor.end(REAP_SECONDS)
+            supervisor = self._supervisor = _Supervisor(self)
+        return supervisor
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """A record that is being judged, and who pays for it."""
+
+    budget: Budget | None
+    context: Context
+    """Has the meter by which the budget knows the record."""
+    answer: asyncio.Future[Evaluation]
+
+
+class _Supervisor:
+    """What belongs to one event loop: the file, its open questions, and the process in charge.
+
+    A record that was under way when a process died is left to the next one. It fails only after it
+    was the only one at its second death, or a later one. Of a process that was ended because it did
+    not leave a record off, the reason is known, and no other record is suspected.
+    """
+
+    def __init__(self, process: JudgeProcess) -> None:
+        self.loop: Final = asyncio.get_running_loop()
+        self._process: Final = process
+        self._file: QuestionFile | None = None
+        self._questions: dict[int, _Question] = {}
+        # What calls under way have cost, by the number of their reservation.
+        self._spent: dict[int, asyncio.Future[Usage]] = {}
+        # Bookings outlast the question that they are made for.
+        self._booking: set[asyncio.Task[None]] = set()
+        self._child: _Child | None = None
+        self._starting: asyncio.TimerHandle | None = None
+        self._n_started = self._deaths = 0
+        self._not_before = 0.0
+        self._refusal = ""
+        _supervisors.add(self)
+
+    async def evaluate(self, judge: int, budget: Budget | None, record: RagRecord) -> Evaluation:
+        if self._refusal and time.monotonic() < self._not_before:
+            raise ChildJudgeError(self._refusal)  # the same judge cannot be made now either
+        content, number = record.model_dump_json(), 0
+        with self._open_file() as sql:
+            (number,) = sql.execute(
+                "INSERT INTO question (judge, record, has_budget, counts_tokens, calls_per_record, "
+                "tokens_per_record) VALUES (?, ?, ?, ?, ?, ?) RETURNING number",
+                (
+                    judge,
+                    content,
+                    budget is not None,
+                    budget is not None and budget.counts_tokens,
+                    None if budget is None else budget.calls_per_record,
+                    None if budget is None else budget.tokens_per_record,
+                ),
+            ).fetchone()
+        if not number:
+            raise ChildJudgeError(self._refusal)
+        question = _Question(budget, copy_context(), self.loop.create_future())
+        self._questions[number] = question
+        self.summon()
+        try:
+            return await question.answer
+        except asyncio.CancelledError:
+            self._cancel(number)
+            raise
+
+    def summon(self) -> None:
+        """Have the process look into the file; start one if there is none."""
+        if self._child is not None:
+            self._child.ring(RING)
+        elif self._starting is None:
+            pause = max(0.0, self._not_before - time.monotonic())
+            self._starting = self.loop.call_later(pause, self._start, context=free_context())
+
+    def release(self) -> None:
+        if self._child is not None:
+            self._child.ring(RELEASE)
+
+    def end(self, timeout: float) -> None:
+        """End the process for good, and delete the file; on any thread."""
+        is_in_use = self.loop.is_running()
+        if self._child is not None:
+            self._child.end(timeout)
+            if not is_in_use:
+                self._child.close()
+        if self._file is not None:
+            self._file.delete(is_in_use=is_in_use)
+
+    def forget_in_fork(self) -> None:
+        """Leave process and file to the parent of this process: they end with it alone."""
+        if self._child is not None:
+            self._child.forget_in_fork()
+        if self._file is not None:
+            self._file.forget_in_fork()
+
+    @contextmanager
+    def _open_file(self) -> Generator[sqlite3.Connection]:
+        """Opens the file for the block; if it is no use, every question fails."""
+        try:
+            if self._file is None:
+                self._file = QuestionFile()
+            yield self._file.sql
+        except (OSError, ValueError, sqlite3.Error, ConfigError) as error:
+            self._refuse(f"its file in TMPDIR is no use ({type(error).__name__})")
+
+    def _start(self) -> None:
+        self._starting = None
+        if self._process.is_closed:
+            return
+        with self._open_file() as sql:
+            sql.execute("UPDATE set_up SET content=?, refusal=''", (self._process.set_up,))
+        if self._file is None:
+            return
+        self._n_started += 1
+        try:
+            child = _Child(self._file, self._n_started)
+        except (OSError, RuntimeError, ValueError) as error:  # also while the interpreter ends
+            self._refuse(f"it cannot be started ({type(error).__name__})")
+            return
+        self._child = child
+        self.loop.add_reader(child.bell, self._rung, child)
+        self.loop.call_later(START_SECONDS, self._end_unless_ready, child)
+
+    def _end_unless_ready(self, child: _Child) -> None:
+        if child is self._child and not child.is_ready:
+            self._refuse(f"its judge was not made within {START_SECONDS:g} s")
+
+    def _rung(self, child: _Child) -> None:
+        rung = child.bell.read(4_096)
+        with self._open_file() as sql:
+            if rung:
+                child.is_ready, self._refusal = True, ""
+                self._look(sql)
+            elif rung is not None:
+                self._ended(sql, child)
+
+    def _look(self, sql: sqlite3.Connection) -> None:
+        """Take what the process has written since the last look."""
+        lines: list[tuple[int, str, int, str]] = sql.execute(
+            "DELETE FROM log RETURNING number, logger, level, text"
+        ).fetchall()
+        for _, logger, level, text in sorted(lines):
+            logging.getLogger(logger).log(level, "%s", text)
+        asked: list[tuple[int, int, str]] = sql.execute(
+            "UPDATE reservation SET state='open' WHERE state='asked' "
+            "RETURNING number, question, maximum"
+        ).fetchall()
+        for reservation, number, maximum in asked:
+            self._spent[reservation] = self.loop.create_future()
+            budget, wanted = self._questions[number].budget, Usage.model_validate_json(maximum)
+            if budget is not None:
+                self._book(number, self._reserve(budget, reservation, wanted))
+        ended: list[tuple[int, str]] = sql.execute(
+            "DELETE FROM reservation WHERE state='spent' RETURNING number, spent"
+        ).fetchall()
+        for reservation, spent in ended:
+            if reservation in self._spent:  # the budget has seen it
+                self._spent[reservation].set_result(Usage.model_validate_json(spent))
+        finished: list[tuple[int, str, str, str, float]] = sql.execute(
+            "DELETE FROM question WHERE state IN ('judged', 'failed') "
+            "RETURNING number, state, result, unbooked, cpu_seconds"
+        ).fetchall()
+        for number, state, result, unbooked, cpu_seconds in finished:
+            self._deaths = 0
+            self._process.pace.count(cpu_seconds)
+            budget, usage = self._questions[number].budget, Usage.model_validate_json(unbooked)
+            if budget is not None and not usage.is_nothing:
+                self._book(number, budget.book(usage))
+            if state == "judged":
+                self._answer(number, Evaluation.model_validate_json(result))
+            else:
+                self._answer(number, Failure.model_validate_json(result).error())
+
+    def _answer(self, number: int, answer: Evaluation | JudgeError) -> None:
+        waiting = self._questions.pop(number).answer
+        if waiting.done():  # it was cancelled
+            return
+        if isinstance(answer, Evaluation):
+            waiting.set_result(answer)
+        else:
+            waiting.set_exception(answer)
+
+    # --- the end of a question or of a process ---
+
+    def _cancel(self, number: int) -> None:
+        """Take a question back, or have the process leave it off."""
+        if number not in self._questions:
+            return
+        with self._open_file() as sql:
+            waiting = "DELETE FROM question WHERE number=? AND state='waiting'"
+            if sql.execute(waiting, (number,)).rowcount:
+                del self._questions[number]
+                return
+            taken = "UPDATE question SET state='cancelled' WHERE number=? AND state='taken'"
+            sql.execute(taken, (number,))
+        self.summon()
+        # It stays a question until the process has left it off: what it has cost comes first.
+        self.loop.call_later(HEED_SECONDS, self._end_unless_heeded, number, context=free_context())
+
+    def _end_unless_heeded(self, number: int) -> None:
+        child = self._child
+        if child is not None and number in self._questions:
+            with self._open_file() as sql:
+                self._ended(sql, child, is_overdue=True)
+
+    def _ended(self, sql: sqlite3.Connection, child: _Child, *, is_overdue: bool = False) -> None:
+        """Leave what the process was judging to the next one."""
+        how = child.end(REAP_SECONDS)
+        # A call that was not admitted was not made.
+        sql.execute("DELETE FROM reservation WHERE state='asked'")
+        self._look(sql)
+        self._drop_child()
+        sql.execute("DELETE FROM reservation")
+        (refusal,) = sql.execute("SELECT refusal FROM set_up").fetchone()
+        if not child.is_ready and (refusal or self._deaths):
+            self._refuse(refusal or f"it ended before its judge was made: {how}")
+            return
+        under_way: list[tuple[int, int, str]] = sql.execute(
+            "SELECT number, deaths, state FROM question WHERE owner=?", (child.number,)
+        ).fetchall()
+        for number, deaths, state in under_way:
+            if state == "taken" and (is_overdue or len(under_way) > 1 or not deaths):
+                sql.execute(
+                    "UPDATE question SET state='waiting', owner=NULL, deaths=? WHERE number=?",
+                    (deaths + (not is_overdue), number),
+                )
+                continue
+            times = "twice" if deaths == 1 else "three times"
+            why = f"the judging process has ended: {how}, {times} while this record was judged"
+            self._answer(number, ChildJudgeError(why))
+            sql.execute("DELETE FROM question WHERE number=?", (number,))
+        if not is_overdue:
+            self._pause(how)
+        if self._questions:
+            self.summon()
+
+    def _refuse(self, reason: str) -> None:
+        """Fail every question, and try again after a pause, with another file."""
+        self._refusal = f"the judging process: {reason}"
+        self._pause(reason)
+        if self._child is not None:
+            self._child.end(REAP_SECONDS)
+            self._drop_child()
+        if self._file is not None:
+            self._file.delete()
+            self._file = None
+        for number in list(self._questions):
+            self._answer(number, ChildJudgeError(self._refusal))
+
+    def _drop_child(self) -> None:
+        if self._child is not None:
+            self.loop.remove_reader(self._child.bell)
+            self._child.close()
+            self._child = None
+        # Later, so that those whose cost is known are booked: the others at their upper bound.
+        for task in self._booking:
+            self.loop.call_soon(task.cancel)
+
+    def _pause(self, how: str) -> None:
+        pause = min(LONGEST_PAUSE, FIRST_PAUSE * 2.0 ** min(self._deaths, 10))
+        self._deaths += 1
+        self._not_before = time.monotonic() + pause
+        _logger.warning(
+            "claimspan: the judging process has ended (%s); the next starts in %g s", how, pause
+        )
+
+    # --- the budget ---
+
+    def _book(self, number: int, call: Coroutine[object, object, None]) -> None:
+        task = self.loop.create_task(call, context=self._questions[number].context)
+        self._booking.add(task)
+        task.add_done_callback(self._booking.discard)
+
+    async def _reserve(self, budget: Budget, reservation: int, maximum: Usage) -> None:
+        try:
+            async with budget.reserve(maximum) as reserved:
+                self._admit(reservation)
+                reserved.spent = await self._spent[reservation]
+        except BudgetExceededError as error:
+            self._admit(reservation, error)
+        finally:
+            del self._spent[reservation]
+
+    def _admit(self, reservation: int, error: BudgetExceededError | None = None) -> None:
+        refusal = None if error is None else str(error)
+        with self._open_file() as sql:
+            sql.execute(
+                "UPDATE reservation SET state='answered', refusal=?, is_of_record=? "
+                "WHERE number=? AND state='open'",
+                (refusal, isinstance(error, RecordLimitError), reservation),
+            )
+        self.summon()
+
+
+class _Child:
+    """A judging process that was started, and the pipes by which both ring."""
+
+    def __init__(self, file: QuestionFile, number: int) -> None:
+        # What this process can import, and nothing that only lies in the working directory. The
+        # standard library comes first. An application may put a folder in front of it that has a
+        # ``json.py``: it has imported its own ``json`` by then, but a new process has not.
+        standard = (sysconfig.get_path("stdlib"), sysconfig.get_config_var("DESTSHARED"))
+        known = [each for each in standard if each]  # not every build tells where extensions are
+        paths = dict.fromkeys(os.path.abspath(each) for each in (*known, *sys.path))
+        self._process: Final = subprocess.Popen(  # noqa: S603 - our own module, by our interpreter
+            [sys.executable, "-P", "-m", MODULE, str(file.path), str(number)],
+            bufsize=0,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            # Spans of the judge's requests are the application's to make, and it has none made.
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(paths), "OTEL_SDK_DISABLED": "true"},
+        )
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self.number: Final = number
+        self.is_ready = False
+        """Whether its judges are made."""
+        self.bell: Final = self._process.stdout
+        self._bell_of_child: Final = self._process.stdin
+        for pipe in (self.bell, self._bell_of_child):
+            os.set_blocking(pipe.fileno(), False)
+
+    def ring(self, what: bytes) -> None:
+        # One that is full rings anyway; of one that is closed the other tells.
+        with suppress(OSError, ValueError):
+            self._bell_of_child.write(what)
+
+    def end(self, timeout: float) -> str:
+        """End the process, whatever it does, and reap it; returns how it has ended."""
+        with suppress(OSError):
+            self._process.kill()
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(timeout)
+        code = self._process.returncode or 0
+        if code >= 0:
+            return f"exit code {code}"
+        with suppress(ValueError):
+            return signal.Signals(-code).name
+        return f"signal {-code}"
+
+    def close(self) -> None:
+        self.bell.close()
+        self._bell_of_child.close()
+
+    def forget_in_fork(self) -> None:
+        # With this copy of the pipe open, the process would outlive the parent.
+        self.close()
+        self._process.returncode = 0
+
+
+_supervisors: Final[WeakSet[_Supervisor]] = WeakSet()
+
+
+def _forget_all_in_fork() -> None:
+    for each in list(_supervisors):
+        each.forget_in_fork()
+    _supervisors.clear()
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork
+    os.register_at_fork(after_in_child=_forget_all_in_fork)

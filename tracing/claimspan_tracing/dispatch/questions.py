@@ -1,0 +1,99 @@
+"""The file by which a monitor and its judging process talk: questions, reservations, log lines.
+
+The monitor makes it for itself alone. Whoever has written rings the other, so that neither looks
+while nothing is new. A question outlasts the process that has taken it:
+
+    waiting ──▶ taken ──▶ judged or failed ──▶ deleted by the monitor
+       ▲          │  ╲
+       ╰──death───╯   ╲──▶ cancelled ──▶ as above, once the process has left it off
+"""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+import tempfile
+import weakref
+from pathlib import Path
+from typing import Final
+
+from claimspan.files.private import create_private_database
+
+__all__ = ["RELEASE", "RING", "QuestionFile"]
+
+RING: Final = b"."
+"""What one process writes into a pipe to the other: look into the file."""
+
+RELEASE: Final = b"!"
+"""The same, and rest no more: the application is ending."""
+
+BUSY_SECONDS: Final = 5.0
+"""How long a statement waits for the other process; each takes about 0.1 ms."""
+
+# AUTOINCREMENT: no number is used again after its row was deleted.
+_SCHEMA: Final = """
+PRAGMA journal_mode = WAL;
+CREATE TABLE set_up (content TEXT NOT NULL, refusal TEXT NOT NULL);
+INSERT INTO set_up VALUES ('', '');
+CREATE TABLE question (
+    number INTEGER PRIMARY KEY AUTOINCREMENT, judge INTEGER NOT NULL, record TEXT NOT NULL,
+    has_budget INTEGER NOT NULL, counts_tokens INTEGER NOT NULL,
+    calls_per_record INTEGER, tokens_per_record INTEGER,
+    state TEXT NOT NULL DEFAULT 'waiting', owner INTEGER, deaths INTEGER NOT NULL DEFAULT 0,
+    result TEXT, unbooked TEXT, cpu_seconds REAL
+);
+CREATE TABLE reservation (
+    number INTEGER PRIMARY KEY AUTOINCREMENT, question INTEGER NOT NULL, maximum TEXT NOT NULL,
+    state TEXT NOT NULL DEFAULT 'asked', refusal TEXT, is_of_record INTEGER, spent TEXT
+);
+CREATE TABLE log (
+    number INTEGER PRIMARY KEY, logger TEXT NOT NULL, level INTEGER NOT NULL, text TEXT NOT NULL
+);
+"""
+
+_of_parent: Final[list[sqlite3.Connection]] = []
+"""Connections of the process that this one was forked from. SQLite forbids to close them here."""
+
+
+class QuestionFile:
+    """The open file. Each statement is a transaction of its own, and may raise ``sqlite3.Error``."""
+
+    def __init__(self, path: Path | None = None) -> None:
+        """Open the file, or make it in a folder that only its user may enter.
+
+        Args:
+            path: The file; None makes it, and deletes it with this object.
+
+        Raises:
+            OSError: There is no place for it; ``TMPDIR`` may name one.
+            ConfigError: As above.
+        """
+        self.path: Final = path or Path(tempfile.mkdtemp(prefix="claimspan-")) / "questions.db"
+        if path is None:
+            self._delete = weakref.finalize(
+                self, shutil.rmtree, self.path.parent, ignore_errors=True
+            )
+            create_private_database(self.path, what="questions to the judging process")
+        self.sql: Final = sqlite3.connect(
+            self.path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
+        )
+        # It is worth nothing after the two processes. Yet no text may stay after its row is gone.
+        self.sql.execute("PRAGMA synchronous = OFF")
+        self.sql.execute("PRAGMA secure_delete = ON")
+        if path is None:
+            self.sql.executescript(_SCHEMA)
+
+    def delete(self, *, is_in_use: bool = False) -> None:
+        """Delete the file that this object has made.
+
+        Args:
+            is_in_use: A thread that hangs may be using it, so that it cannot be closed.
+        """
+        if not is_in_use:
+            self.sql.close()
+        self._delete()
+
+    def forget_in_fork(self) -> None:
+        """Leave the file to the process that this one was forked from."""
+        self._delete.detach()
+        _of_parent.append(self.sql)
