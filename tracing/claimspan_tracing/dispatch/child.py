@@ -1,22 +1,24 @@
 """The judging process: ``python -m claimspan_tracing.dispatch.child FILE NUMBER``.
 
-It has a judge and nothing else: no spans, no count of the budget, no ground truths. It ends when its
-standard input is closed, however the application has ended.
+It has a judge and nothing else: no spans, no count of the budget, no ground truths. Its standard
+input is a socket, by which both ring. It ends when that is closed, however the application ends.
 """
 
 from __future__ import annotations
 
 import asyncio
-import fcntl
+import json
 import logging
 import os
+import secrets
 import shutil
 import signal
+import socket
 import sqlite3
 import sys
 import threading
 import time
-from collections.abc import AsyncGenerator, Collection
+from collections.abc import AsyncGenerator
 from concurrent.futures import Future
 from contextlib import asynccontextmanager
 from contextlib import suppress as ignore
@@ -43,7 +45,7 @@ from claimspan_tracing.dispatch.questions import RELEASE, RING, QuestionFile
 from claimspan_tracing.suppression import suppress
 from claimspan_tracing.text import clean
 
-__all__ = ["Child", "may_begin"]
+__all__: list[str] = []
 
 ALONE: Final = 2
 """Processes that have died with a record under way, after which it is judged by itself."""
@@ -58,39 +60,14 @@ MOST_LINES: Final = 1_000
 """Lines that wait for the log of the application; later ones are dropped."""
 
 
-def may_begin(deaths: int, under_way: Collection[int]) -> bool:
-    """Whether a record may be judged beside those that are under way.
-
-    One that was under way when a process died may be what killed it. One of these at a time goes on
-    beside others, and after a second death it goes on by itself: if the process dies once more, it
-    was this record, and no other fails for it.
-
-    Args:
-        deaths: Processes that have died with the record under way.
-        under_way: The same number of each record under way.
-    """
-    most = max(under_way, default=0)
-    return not under_way if max(deaths, most) >= ALONE else not (deaths and most)
-
-
-class Child:
+class _Child:
     """Judges what the monitor asks for, on the event loop of the main thread."""
 
     def __init__(self, path: Path, number: int) -> None:
-        """Stand apart from the application, and read what to judge with.
-
-        Args:
-            path: The file of questions.
-            number: Of this process, among those of the file.
-        """
-        # Moved, and not to where a standard stream is closed: what a judge prints is no output of
-        # the application's, and what it reads is no ring.
-        self._bell, self._bell_of_monitor = (
-            fcntl.fcntl(n, fcntl.F_DUPFD_CLOEXEC, 3) for n in (0, 1)
-        )
-        os.set_blocking(self._bell_of_monitor, False)
+        # What a judge reads is no ring, and what it prints is no output of the application's.
+        self._bell = socket.socket(fileno=os.dup(0))
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         with ignore(OSError):
-            os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
             os.dup2(2, 1)
         # Whoever ends the application signals its whole group. It still has records to be judged
         # then, and we end with it.
@@ -98,7 +75,7 @@ class Child:
             signal.signal(getattr(signal, name), signal.SIG_IGN)
         with ignore(OSError):
             os.nice(NICENESS)
-        self.asked: Final[dict[int, Future[None]]] = {}
+        self.asked: Final[dict[str, Future[None]]] = {}
         """Reservations that the budget has not decided on."""
         self._number = number
         self._file = QuestionFile(path)
@@ -135,13 +112,13 @@ class Child:
 
     def ring(self) -> None:
         """Have the monitor look into the file."""
-        with ignore(OSError):  # it is full, and rings anyway; or the application has ended
-            os.write(self._bell_of_monitor, RING)
+        with ignore(OSError):  # it has rung often enough, or the application has ended
+            self._bell.send(RING, socket.MSG_DONTWAIT)
 
     def _listen(self) -> None:
         # A thread of its own: a judge that blocks the loop keeps this process no longer.
         try:
-            while rung := os.read(self._bell, 4_096):
+            while rung := self._bell.recv(4_096):
                 if RELEASE in rung:
                     self._pace.release()
                 self._loop.call_soon_threadsafe(self._look, context=Context())
@@ -155,25 +132,30 @@ class Child:
             cancelled: list[tuple[int]] = self.sql.execute(
                 "SELECT number FROM question WHERE state='cancelled'"
             ).fetchall()
-            answered: list[tuple[int, str | None, bool]] = self.sql.execute(
+            answered: list[tuple[str, str | None, bool]] = self.sql.execute(
                 "UPDATE reservation SET state='heard' WHERE state='answered' "
-                "RETURNING number, refusal, is_of_record"
+                "RETURNING key, refusal, is_of_record"
             ).fetchall()
             waiting: list[tuple[int, int]] = self.sql.execute(
                 "SELECT number, deaths FROM question WHERE state='waiting' ORDER BY -deaths, number"
             ).fetchall()
             for number, deaths in waiting:
-                if may_begin(deaths, [each for each, _ in self._under_way.values()]):
+                # A record that was under way when a process died may be what killed it. One of
+                # these at a time goes on beside others, and after a second death it goes on by
+                # itself: if the process dies once more, no other record fails for it.
+                most = max((each for each, _ in self._under_way.values()), default=0)
+                is_alone = max(deaths, most) >= ALONE
+                if not self._under_way if is_alone else not (deaths and most):
                     self._begin(number, deaths)
         except sqlite3.Error:
             os._exit(os.EX_IOERR)
         for (number,) in cancelled:
             if number in self._under_way:
                 self._under_way[number][1].cancel()
-        for number, refusal, is_of_record in answered:
-            asked = self.asked.pop(number, None)
-            if asked is None:
-                continue
+        for key, refusal, is_of_record in answered:
+            asked = self.asked.pop(key, None)
+            if asked is None or not asked.set_running_or_notify_cancel():
+                continue  # it was given up meanwhile
             if refusal is None:
                 asked.set_result(None)
             else:
@@ -181,20 +163,20 @@ class Child:
                 asked.set_exception(kind(refusal))
 
     def _begin(self, number: int, deaths: int) -> None:
-        row: tuple[int, str, bool, bool, int | None, int | None] | None = self.sql.execute(
-            "UPDATE question SET state='taken', owner=? WHERE number=? AND state='waiting' RETURNING"
-            " judge, record, has_budget, counts_tokens, calls_per_record, tokens_per_record",
+        row: tuple[int, str, str | None] | None = self.sql.execute(
+            "UPDATE question SET state='taken', owner=? WHERE number=? AND state='waiting' "
+            "RETURNING judge, record, limits",
             (self._number, number),
         ).fetchone()
         if row is None:  # it was cancelled meanwhile
             return
-        judge, record, has_budget, *limits = row
-        budget = MonitorBudget(self, number, *limits) if has_budget else None
+        judge, record, limits = row
+        budget = None if limits is None else _MonitorBudget(self, number, *json.loads(limits))
         task = self._loop.create_task(self._judge(number, judge, record, budget), context=Context())
         self._under_way[number] = deaths, task
 
     async def _judge(
-        self, number: int, judge: int, record: str, budget: MonitorBudget | None
+        self, number: int, judge: int, record: str, budget: _MonitorBudget | None
     ) -> None:
         suppress()
         keep_pace(self._pace)
@@ -223,32 +205,23 @@ class Child:
         self._look()  # others may have waited for its end
 
 
-class MonitorBudget(Budget):
+class _MonitorBudget(Budget):
     """Reserves each call of one record with the budget of the application, which alone counts."""
 
     def __init__(
         self,
-        child: Child,
+        child: _Child,
         question: int,
         counts_tokens: bool,
         calls_per_record: int | None,
         tokens_per_record: int | None,
     ) -> None:
-        """Begin without a reservation.
-
-        Args:
-            child: Asks the application.
-            question: Number of the question that is paid for.
-            counts_tokens: As in the base class, of the budget of the application.
-            calls_per_record: As in the base class.
-            tokens_per_record: As in the base class.
-        """
         super().__init__(calls_per_record=calls_per_record, tokens_per_record=tokens_per_record)
         self.unbooked = Usage()
         """What was spent without a reservation, for the application to book."""
         self._child = child
         self._question = question
-        self._counts_tokens = bool(counts_tokens)
+        self._counts_tokens = counts_tokens
         self._booked = Usage()
 
     @property
@@ -264,11 +237,10 @@ class MonitorBudget(Budget):
     async def reserve(self, maximum: Usage) -> AsyncGenerator[Reservation]:
         """As in the base class."""
         child, reservation, spent = self._child, Reservation(maximum), Usage()
-        (number,) = child.sql.execute(
-            "INSERT INTO reservation (question, maximum) VALUES (?, ?) RETURNING number",
-            (self._question, maximum.model_dump_json()),
-        ).fetchone()
-        asked = child.asked[number] = Future[None]()
+        key, asked = secrets.token_hex(8), Future[None]()
+        child.asked[key] = asked  # of any thread: a judge may have an event loop of its own
+        wanted = "INSERT INTO reservation (key, question, maximum) VALUES (?, ?, ?)"
+        child.sql.execute(wanted, (key, self._question, maximum.model_dump_json()))
         child.ring()
         try:
             await asyncio.wrap_future(asked)
@@ -278,9 +250,9 @@ class MonitorBudget(Budget):
                 spent = reservation.spent
         finally:
             # Also if this was cancelled first: the budget may have room for the call by now.
-            child.asked.pop(number, None)
-            settled = "UPDATE reservation SET state='spent', spent=? WHERE number=?"
-            child.sql.execute(settled, (spent.model_dump_json(), number))
+            child.asked.pop(key, None)
+            settled = "UPDATE reservation SET state='spent', spent=? WHERE key=?"
+            child.sql.execute(settled, (spent.model_dump_json(), key))
             child.ring()
             self._booked += spent
 
@@ -295,7 +267,7 @@ class MonitorBudget(Budget):
 class _LogHandler(logging.Handler):
     """Leaves the log of this process to the application's."""
 
-    def __init__(self, child: Child) -> None:
+    def __init__(self, child: _Child) -> None:
         super().__init__()
         self._child = child
 
@@ -325,4 +297,4 @@ def _failure(error: BaseException) -> Failure:
 
 
 if __name__ == "__main__":
-    Child(Path(sys.argv[1]), int(sys.argv[2])).run()
+    _Child(Path(sys.argv[1]), int(sys.argv[2])).run()

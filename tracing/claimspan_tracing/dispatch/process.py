@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import os
 import signal
+import socket
 import sqlite3
 import subprocess
 import sys
@@ -16,6 +18,7 @@ from contextlib import contextmanager, suppress
 from contextvars import Context, copy_context
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import Final, Literal
 from weakref import WeakSet
 
@@ -87,9 +90,6 @@ _WAYS: Final = (
     "returns the keyword arguments of its class as JSON values; else leave worker='process' out"
 )
 _ARGUMENTS: Final = TypeAdapter[Mapping[str, JsonValue]](Mapping[str, JsonValue])
-
-_FILE_ERRORS: Final = (OSError, ValueError, sqlite3.Error, ConfigError)
-"""What reading and writing the file may raise; a ``ValueError`` if it holds what cannot be read."""
 
 _logger: Final = logging.getLogger("claimspan")
 
@@ -284,6 +284,16 @@ class JudgeProcess:
         self.pace = CpuShare(max_cpu_share)
         """Counts what the process computes."""
 
+    @property
+    def set_up(self) -> str:
+        """What the next process is told, as JSON."""
+        return SetUp(
+            judges=self._specs,
+            metrics=self._metrics,
+            max_cpu_share=self._max_cpu_share,
+            log_level=_logger.getEffectiveLevel(),
+        ).model_dump_json()
+
     def judging(self, judge: int, budget: Budget | None) -> Judging:
         """Return what evaluates with one of the judges.
 
@@ -305,23 +315,13 @@ class JudgeProcess:
         """Judge with the whole of a core from now on."""
         self._max_cpu_share = 1.0
         if self._supervisor is not None:
-            self._supervisor.release()
+            self._supervisor.ring(RELEASE)
 
     def close(self, timeout: float) -> None:
         """End the process, and wait for its end; on any thread."""
         self.is_closed = True
         if self._supervisor is not None:
             self._supervisor.end(timeout)
-
-    @property
-    def set_up(self) -> str:
-        """What the next process is told, as JSON."""
-        return SetUp(
-            judges=self._specs,
-            metrics=self._metrics,
-            max_cpu_share=self._max_cpu_share,
-            log_level=_logger.getEffectiveLevel(),
-        ).model_dump_json()
 
     async def _evaluate(self, judge: int, budget: Budget | None, record: RagRecord) -> Evaluation:
         with metered():  # the budget knows the calls of a record by its meter
@@ -331,12 +331,11 @@ class JudgeProcess:
 
     def _on_loop(self) -> _Supervisor:
         """Return the supervisor; another one if a thread that hangs was given up."""
-        supervisor = self._supervisor
-        if supervisor is None or supervisor.loop is not asyncio.get_running_loop():
-            if supervisor is not None:
-                supervisor.end(REAP_SECONDS)
-            supervisor = self._supervisor = _Supervisor(self)
-        return supervisor
+        if self._supervisor is None or self._supervisor.loop is not asyncio.get_running_loop():
+            if self._supervisor is not None:
+                self._supervisor.end(REAP_SECONDS)
+            self._supervisor = _Supervisor(self)
+        return self._supervisor
 
 
 @dataclass(frozen=True, slots=True)
@@ -352,9 +351,9 @@ class _Question:
 class _Supervisor:
     """What belongs to one event loop: the file, its open questions, and the process in charge.
 
-    A record that was under way when a process died is left to the next one. It fails only after it
-    was the only one at its second death, or a later one. Of a process that was ended because it did
-    not leave a record off, the reason is known, and no other record is suspected.
+    A record that was under way when a process died is left to the next one. It fails only if it was
+    the only one when another died. Of a process that was ended because it did not leave a record
+    off, the reason is known, and no other record is suspected.
     """
 
     def __init__(self, process: JudgeProcess) -> None:
@@ -362,8 +361,8 @@ class _Supervisor:
         self._process: Final = process
         self._file: QuestionFile | None = None
         self._questions: dict[int, _Question] = {}
-        # What calls under way have cost, by the number of their reservation.
-        self._spent: dict[int, asyncio.Future[Usage]] = {}
+        # What calls under way have cost, by the key of their reservation.
+        self._spent: dict[str, asyncio.Future[Usage]] = {}
         # Bookings outlast the question that they are made for.
         self._booking: set[asyncio.Task[None]] = set()
         self._child: _Child | None = None
@@ -376,20 +375,14 @@ class _Supervisor:
     async def evaluate(self, judge: int, budget: Budget | None, record: RagRecord) -> Evaluation:
         if self._refusal and time.monotonic() < self._not_before:
             raise ChildJudgeError(self._refusal)  # the same judge cannot be made now either
+        limits = None
+        if budget is not None:
+            per_record = budget.calls_per_record, budget.tokens_per_record
+            limits = json.dumps([budget.counts_tokens, *per_record])
         content, number = record.model_dump_json(), 0
-        with self._open_file() as sql:
-            (number,) = sql.execute(
-                "INSERT INTO question (judge, record, has_budget, counts_tokens, calls_per_record, "
-                "tokens_per_record) VALUES (?, ?, ?, ?, ?, ?) RETURNING number",
-                (
-                    judge,
-                    content,
-                    budget is not None,
-                    budget is not None and budget.counts_tokens,
-                    None if budget is None else budget.calls_per_record,
-                    None if budget is None else budget.tokens_per_record,
-                ),
-            ).fetchone()
+        with self._open_file() as file:
+            asked = "INSERT INTO question (judge, record, limits) VALUES (?, ?, ?) RETURNING number"
+            (number,) = file.sql.execute(asked, (judge, content, limits)).fetchone()
         if not number:
             raise ChildJudgeError(self._refusal)
         question = _Question(budget, copy_context(), self.loop.create_future())
@@ -403,96 +396,106 @@ class _Supervisor:
 
     def summon(self) -> None:
         """Have the process look into the file; start one if there is none."""
-        if self._child is not None:
-            self._child.ring(RING)
-        elif self._starting is None:
+        if self._child is None and self._starting is None:
             pause = max(0.0, self._not_before - time.monotonic())
             self._starting = self.loop.call_later(pause, self._start, context=free_context())
+        self.ring(RING)
 
-    def release(self) -> None:
+    def ring(self, what: bytes) -> None:
         if self._child is not None:
-            self._child.ring(RELEASE)
+            with suppress(OSError):  # it has rung often enough, or the process has ended
+                self._child.bell.send(what)
 
-    def end(self, timeout: float) -> None:
-        """End the process for good, and delete the file; on any thread."""
-        is_in_use = self.loop.is_running()
-        if self._child is not None:
-            self._child.end(timeout)
-            if not is_in_use:
-                self._child.close()
-        if self._file is not None:
-            self._file.delete(is_in_use=is_in_use)
+    def end(self, timeout: float, *, is_here: bool = False) -> None:
+        """End the process and delete the file, on any thread; ``is_here`` on that of the loop."""
+        child, file = self._child, self._file
+        if child is not None:
+            child.end(timeout)
+        if file is not None:
+            file.delete()
+        if is_here or not self.loop.is_running():  # else a thread that hangs may be using them
+            self._child = self._file = None
+            if child is not None:
+                self.loop.remove_reader(child.bell)
+                child.bell.close()
+            if file is not None:
+                file.sql.close()
 
     def forget_in_fork(self) -> None:
         """Leave process and file to the parent of this process: they end with it alone."""
         if self._child is not None:
-            self._child.forget_in_fork()
+            # With this copy of the socket open, it would outlive the parent.
+            self._child.bell.close()
+            self._child.process.returncode = 0
         if self._file is not None:
             self._file.forget_in_fork()
 
     @contextmanager
-    def _open_file(self) -> Generator[sqlite3.Connection]:
+    def _open_file(self) -> Generator[QuestionFile]:
         """Opens the file for the block; if it is no use, every question fails."""
         try:
             if self._file is None:
                 self._file = QuestionFile()
-            yield self._file.sql
-        except (OSError, ValueError, sqlite3.Error, ConfigError) as error:
-            self._refuse(f"its file in TMPDIR is no use ({type(error).__name__})")
+            yield self._file
+        except (OSError, ValueError, RuntimeError, sqlite3.Error, ConfigError) as error:
+            raised = type(error).__name__
+            self._refuse(f"it cannot be started, or use its file in TMPDIR ({raised})")
 
     def _start(self) -> None:
         self._starting = None
         if self._process.is_closed:
             return
-        with self._open_file() as sql:
-            sql.execute("UPDATE set_up SET content=?, refusal=''", (self._process.set_up,))
-        if self._file is None:
-            return
-        self._n_started += 1
-        try:
-            child = _Child(self._file, self._n_started)
-        except (OSError, RuntimeError, ValueError) as error:  # also while the interpreter ends
-            self._refuse(f"it cannot be started ({type(error).__name__})")
-            return
-        self._child = child
-        self.loop.add_reader(child.bell, self._rung, child)
-        self.loop.call_later(START_SECONDS, self._end_unless_ready, child)
+        with self._open_file() as file:
+            file.sql.execute("UPDATE set_up SET content=?, refusal=''", (self._process.set_up,))
+            self._n_started += 1
+            child = self._child = _Child(file.path, self._n_started)
+            self.loop.add_reader(child.bell, self._rung, child)
+            self.loop.call_later(START_SECONDS, self._end_unless_ready, child)
 
     def _end_unless_ready(self, child: _Child) -> None:
         if child is self._child and not child.is_ready:
             self._refuse(f"its judge was not made within {START_SECONDS:g} s")
 
     def _rung(self, child: _Child) -> None:
-        rung = child.bell.read(4_096)
-        with self._open_file() as sql:
+        try:
+            rung = child.bell.recv(4_096)
+        except BlockingIOError:
+            return
+        except OSError:
+            rung = b""
+        with self._open_file() as file:
             if rung:
                 child.is_ready, self._refusal = True, ""
-                self._look(sql)
-            elif rung is not None:
-                self._ended(sql, child)
+                self._look(file.sql)
+            else:
+                self._ended(file.sql, child)
 
     def _look(self, sql: sqlite3.Connection) -> None:
         """Take what the process has written since the last look."""
-        lines: list[tuple[int, str, int, str]] = sql.execute(
+        logged: list[tuple[int, str, int, str]] = sql.execute(
             "DELETE FROM log RETURNING number, logger, level, text"
         ).fetchall()
-        for _, logger, level, text in sorted(lines):
+        for _, logger, level, text in sorted(logged):
             logging.getLogger(logger).log(level, "%s", text)
-        asked: list[tuple[int, int, str]] = sql.execute(
+        asked: list[tuple[str, int, str]] = sql.execute(
             "UPDATE reservation SET state='open' WHERE state='asked' "
-            "RETURNING number, question, maximum"
+            "RETURNING key, question, maximum"
         ).fetchall()
-        for reservation, number, maximum in asked:
-            self._spent[reservation] = self.loop.create_future()
-            budget, wanted = self._questions[number].budget, Usage.model_validate_json(maximum)
-            if budget is not None:
-                self._book(number, self._reserve(budget, reservation, wanted))
-        ended: list[tuple[int, str]] = sql.execute(
-            "DELETE FROM reservation WHERE state='spent' RETURNING number, spent"
+        for key, number, maximum in asked:
+            question = self._questions.get(number)
+            if question is None or question.budget is None:
+                # A thread of a judge goes on after its record was left off.
+                self._admit(key, BudgetExceededError("its record is judged no longer"))
+                continue
+            self._spent[key] = self.loop.create_future()
+            wanted = Usage.model_validate_json(maximum)
+            self._book(question, self._reserve(question.budget, key, wanted))
+        settled: list[tuple[str, str]] = sql.execute(
+            "DELETE FROM reservation WHERE state='spent' RETURNING key, spent"
         ).fetchall()
-        for reservation, spent in ended:
-            if reservation in self._spent:  # the budget has seen it
-                self._spent[reservation].set_result(Usage.model_validate_json(spent))
+        for key, spent in settled:
+            if key in self._spent:  # else the call was given up before the budget was asked
+                self._spent[key].set_result(Usage.model_validate_json(spent))
         finished: list[tuple[int, str, str, str, float]] = sql.execute(
             "DELETE FROM question WHERE state IN ('judged', 'failed') "
             "RETURNING number, state, result, unbooked, cpu_seconds"
@@ -500,9 +503,9 @@ class _Supervisor:
         for number, state, result, unbooked, cpu_seconds in finished:
             self._deaths = 0
             self._process.pace.count(cpu_seconds)
-            budget, usage = self._questions[number].budget, Usage.model_validate_json(unbooked)
-            if budget is not None and not usage.is_nothing:
-                self._book(number, budget.book(usage))
+            usage, question = Usage.model_validate_json(unbooked), self._questions[number]
+            if question.budget is not None and not usage.is_nothing:
+                self._book(question, question.budget.book(usage))
             if state == "judged":
                 self._answer(number, Evaluation.model_validate_json(result))
             else:
@@ -517,50 +520,52 @@ class _Supervisor:
         else:
             waiting.set_exception(answer)
 
-    # --- the end of a question or of a process ---
+    # --- the end of a question, and of a process ---
 
     def _cancel(self, number: int) -> None:
         """Take a question back, or have the process leave it off."""
         if number not in self._questions:
             return
-        with self._open_file() as sql:
+        with self._open_file() as file:
             waiting = "DELETE FROM question WHERE number=? AND state='waiting'"
-            if sql.execute(waiting, (number,)).rowcount:
+            if file.sql.execute(waiting, (number,)).rowcount:
                 del self._questions[number]
                 return
             taken = "UPDATE question SET state='cancelled' WHERE number=? AND state='taken'"
-            sql.execute(taken, (number,))
+            file.sql.execute(taken, (number,))
         self.summon()
         # It stays a question until the process has left it off: what it has cost comes first.
         self.loop.call_later(HEED_SECONDS, self._end_unless_heeded, number, context=free_context())
 
     def _end_unless_heeded(self, number: int) -> None:
-        child = self._child
-        if child is not None and number in self._questions:
-            with self._open_file() as sql:
-                self._ended(sql, child, is_overdue=True)
+        if self._child is not None and number in self._questions:
+            with self._open_file() as file:
+                self._ended(file.sql, self._child, is_overdue=True)
 
     def _ended(self, sql: sqlite3.Connection, child: _Child, *, is_overdue: bool = False) -> None:
         """Leave what the process was judging to the next one."""
         how = child.end(REAP_SECONDS)
-        # A call that was not admitted was not made.
+        self.loop.remove_reader(child.bell)
+        child.bell.close()
+        self._child = None
+        # A call that was not admitted was not made. Of one whose cost is not known the upper bound
+        # is booked.
         sql.execute("DELETE FROM reservation WHERE state='asked'")
         self._look(sql)
-        self._drop_child()
         sql.execute("DELETE FROM reservation")
+        for task in self._booking:
+            self.loop.call_soon(task.cancel)
         (refusal,) = sql.execute("SELECT refusal FROM set_up").fetchone()
         if not child.is_ready and (refusal or self._deaths):
-            self._refuse(refusal or f"it ended before its judge was made: {how}")
+            self._refuse(refusal or f"it has ended before its judge was made: {how}")
             return
         under_way: list[tuple[int, int, str]] = sql.execute(
             "SELECT number, deaths, state FROM question WHERE owner=?", (child.number,)
         ).fetchall()
         for number, deaths, state in under_way:
             if state == "taken" and (is_overdue or len(under_way) > 1 or not deaths):
-                sql.execute(
-                    "UPDATE question SET state='waiting', owner=NULL, deaths=? WHERE number=?",
-                    (deaths + (not is_overdue), number),
-                )
+                back = "UPDATE question SET state='waiting', owner=NULL, deaths=? WHERE number=?"
+                sql.execute(back, (deaths + (not is_overdue), number))
                 continue
             times = "twice" if deaths == 1 else "three times"
             why = f"the judging process has ended: {how}, {times} while this record was judged"
@@ -572,24 +577,12 @@ class _Supervisor:
             self.summon()
 
     def _refuse(self, reason: str) -> None:
-        """Fail every question, and try again after a pause, with another file."""
+        """Fail every question; what comes after a pause is asked anew, with another file."""
         self._refusal = f"the judging process: {reason}"
         self._pause(reason)
-        if self._child is not None:
-            self._child.end(REAP_SECONDS)
-            self._drop_child()
-        if self._file is not None:
-            self._file.delete()
-            self._file = None
+        self.end(REAP_SECONDS, is_here=True)
         for number in list(self._questions):
             self._answer(number, ChildJudgeError(self._refusal))
-
-    def _drop_child(self) -> None:
-        if self._child is not None:
-            self.loop.remove_reader(self._child.bell)
-            self._child.close()
-            self._child = None
-        # Later, so that those whose cost is known are booked: the others at their upper bound.
         for task in self._booking:
             self.loop.call_soon(task.cancel)
 
@@ -603,86 +596,68 @@ class _Supervisor:
 
     # --- the budget ---
 
-    def _book(self, number: int, call: Coroutine[object, object, None]) -> None:
-        task = self.loop.create_task(call, context=self._questions[number].context)
+    def _book(self, question: _Question, call: Coroutine[object, object, None]) -> None:
+        task = self.loop.create_task(call, context=question.context)
         self._booking.add(task)
         task.add_done_callback(self._booking.discard)
 
-    async def _reserve(self, budget: Budget, reservation: int, maximum: Usage) -> None:
+    async def _reserve(self, budget: Budget, key: str, maximum: Usage) -> None:
         try:
-            async with budget.reserve(maximum) as reserved:
-                self._admit(reservation)
-                reserved.spent = await self._spent[reservation]
+            async with budget.reserve(maximum) as reservation:
+                self._admit(key)
+                reservation.spent = await self._spent[key]
         except BudgetExceededError as error:
-            self._admit(reservation, error)
+            self._admit(key, error)
         finally:
-            del self._spent[reservation]
+            del self._spent[key]
 
-    def _admit(self, reservation: int, error: BudgetExceededError | None = None) -> None:
-        refusal = None if error is None else str(error)
-        with self._open_file() as sql:
-            sql.execute(
-                "UPDATE reservation SET state='answered', refusal=?, is_of_record=? "
-                "WHERE number=? AND state='open'",
-                (refusal, isinstance(error, RecordLimitError), reservation),
+    def _admit(self, key: str, error: BudgetExceededError | None = None) -> None:
+        with self._open_file() as file:
+            file.sql.execute(
+                "UPDATE reservation SET state='answered', refusal=?, is_of_record=? WHERE key=?",
+                (error and str(error), isinstance(error, RecordLimitError), key),
             )
-        self.summon()
+        self.ring(RING)
 
 
 class _Child:
-    """A judging process that was started, and the pipes by which both ring."""
+    """A judging process that was started, and the socket by which both ring."""
 
-    def __init__(self, file: QuestionFile, number: int) -> None:
+    def __init__(self, file: Path, number: int) -> None:
         # What this process can import, and nothing that only lies in the working directory. The
         # standard library comes first. An application may put a folder in front of it that has a
         # ``json.py``: it has imported its own ``json`` by then, but a new process has not.
         standard = (sysconfig.get_path("stdlib"), sysconfig.get_config_var("DESTSHARED"))
         known = [each for each in standard if each]  # not every build tells where extensions are
         paths = dict.fromkeys(os.path.abspath(each) for each in (*known, *sys.path))
-        self._process: Final = subprocess.Popen(  # noqa: S603 - our own module, by our interpreter
-            [sys.executable, "-P", "-m", MODULE, str(file.path), str(number)],
-            bufsize=0,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            # Spans of the judge's requests are the application's to make, and it has none made.
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(paths), "OTEL_SDK_DISABLED": "true"},
-        )
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
+        self.bell, theirs = socket.socketpair()
+        self.bell.setblocking(False)
+        with theirs:
+            self.process = subprocess.Popen(  # noqa: S603 - our own module, by our interpreter
+                [sys.executable, "-P", "-m", MODULE, str(file), str(number)],
+                stdin=theirs.fileno(),
+                stdout=subprocess.DEVNULL,
+                # Spans of the judge's requests are the application's to make, and it makes none.
+                env={
+                    **os.environ,
+                    "PYTHONPATH": os.pathsep.join(paths),
+                    "OTEL_SDK_DISABLED": "true",
+                },
+            )
         self.number: Final = number
         self.is_ready = False
         """Whether its judges are made."""
-        self.bell: Final = self._process.stdout
-        self._bell_of_child: Final = self._process.stdin
-        for pipe in (self.bell, self._bell_of_child):
-            os.set_blocking(pipe.fileno(), False)
-
-    def ring(self, what: bytes) -> None:
-        # One that is full rings anyway; of one that is closed the other tells.
-        with suppress(OSError, ValueError):
-            self._bell_of_child.write(what)
 
     def end(self, timeout: float) -> str:
         """End the process, whatever it does, and reap it; returns how it has ended."""
         with suppress(OSError):
-            self._process.kill()
+            self.process.kill()
         with suppress(subprocess.TimeoutExpired):
-            self._process.wait(timeout)
-        code = self._process.returncode or 0
-        if code >= 0:
-            return f"exit code {code}"
+            self.process.wait(timeout)
+        code = self.process.returncode or 0
         with suppress(ValueError):
             return signal.Signals(-code).name
-        return f"signal {-code}"
-
-    def close(self) -> None:
-        self.bell.close()
-        self._bell_of_child.close()
-
-    def forget_in_fork(self) -> None:
-        # With this copy of the pipe open, the process would outlive the parent.
-        self.close()
-        self._process.returncode = 0
+        return f"signal {-code}" if code < 0 else f"exit code {code}"
 
 
 _supervisors: Final[WeakSet[_Supervisor]] = WeakSet()

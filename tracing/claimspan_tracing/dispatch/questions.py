@@ -22,7 +22,7 @@ from claimspan.files.private import create_private_database
 __all__ = ["RELEASE", "RING", "QuestionFile"]
 
 RING: Final = b"."
-"""What one process writes into a pipe to the other: look into the file."""
+"""What one process writes into the socket to the other: look into the file."""
 
 RELEASE: Final = b"!"
 """The same, and rest no more: the application is ending."""
@@ -37,13 +37,12 @@ CREATE TABLE set_up (content TEXT NOT NULL, refusal TEXT NOT NULL);
 INSERT INTO set_up VALUES ('', '');
 CREATE TABLE question (
     number INTEGER PRIMARY KEY AUTOINCREMENT, judge INTEGER NOT NULL, record TEXT NOT NULL,
-    has_budget INTEGER NOT NULL, counts_tokens INTEGER NOT NULL,
-    calls_per_record INTEGER, tokens_per_record INTEGER,
+    limits TEXT,
     state TEXT NOT NULL DEFAULT 'waiting', owner INTEGER, deaths INTEGER NOT NULL DEFAULT 0,
     result TEXT, unbooked TEXT, cpu_seconds REAL
 );
 CREATE TABLE reservation (
-    number INTEGER PRIMARY KEY AUTOINCREMENT, question INTEGER NOT NULL, maximum TEXT NOT NULL,
+    key TEXT PRIMARY KEY, question INTEGER NOT NULL, maximum TEXT NOT NULL,
     state TEXT NOT NULL DEFAULT 'asked', refusal TEXT, is_of_record INTEGER, spent TEXT
 );
 CREATE TABLE log (
@@ -56,7 +55,7 @@ _of_parent: Final[list[sqlite3.Connection]] = []
 
 
 class QuestionFile:
-    """The open file. Each statement is a transaction of its own, and may raise ``sqlite3.Error``."""
+    """The open file; each statement is a transaction of its own."""
 
     def __init__(self, path: Path | None = None) -> None:
         """Open the file, or make it in a folder that only its user may enter.
@@ -83,14 +82,8 @@ class QuestionFile:
         if path is None:
             self.sql.executescript(_SCHEMA)
 
-    def delete(self, *, is_in_use: bool = False) -> None:
-        """Delete the file that this object has made.
-
-        Args:
-            is_in_use: A thread that hangs may be using it, so that it cannot be closed.
-        """
-        if not is_in_use:
-            self.sql.close()
+    def delete(self) -> None:
+        """Delete the file that this object has made; it may be open."""
         self._delete()
 
     def forget_in_fork(self) -> None:
