@@ -13,13 +13,13 @@ import subprocess
 import sys
 import sysconfig
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from contextlib import suppress
 from contextvars import Context, copy_context
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final, Literal, TypeVar
 from weakref import WeakSet
 
 from pydantic import BaseModel, ConfigDict, JsonValue, TypeAdapter, ValidationError
@@ -91,6 +91,7 @@ _WAYS: Final = (
 )
 _ARGUMENTS: Final = TypeAdapter[Mapping[str, JsonValue]](Mapping[str, JsonValue])
 
+_T = TypeVar("_T")
 _logger: Final = logging.getLogger("claimspan")
 
 
@@ -379,11 +380,10 @@ class _Supervisor:
         if budget is not None:
             per_record = budget.calls_per_record, budget.tokens_per_record
             limits = json.dumps([budget.counts_tokens, *per_record])
-        content, number = record.model_dump_json(), 0
-        with self._open_file() as file:
-            asked = "INSERT INTO question (judge, record, limits) VALUES (?, ?, ?) RETURNING number"
-            (number,) = file.sql.execute(asked, (judge, content, limits)).fetchone()
-        if not number:
+        row = judge, record.model_dump_json(), limits
+        asked = "INSERT INTO question (judge, record, limits) VALUES (?, ?, ?) RETURNING number"
+        number = self._with_file(lambda file: int(file.sql.execute(asked, row).fetchone()[0]))
+        if number is None:
             raise ChildJudgeError(self._refusal)
         question = _Question(budget, copy_context(), self.loop.create_future())
         self._questions[number] = question
@@ -430,27 +430,28 @@ class _Supervisor:
         if self._file is not None:
             self._file.forget_in_fork()
 
-    @contextmanager
-    def _open_file(self) -> Generator[QuestionFile]:
-        """Opens the file for the block; if it is no use, every question fails."""
+    def _with_file(self, use: Callable[[QuestionFile], _T]) -> _T | None:
+        """Use the file, or a new one; if that fails, so does every question, and this is None."""
         try:
             if self._file is None:
                 self._file = QuestionFile()
-            yield self._file
+            return use(self._file)
         except (OSError, ValueError, RuntimeError, sqlite3.Error, ConfigError) as error:
             raised = type(error).__name__
             self._refuse(f"it cannot be started, or use its file in TMPDIR ({raised})")
+            return None
 
     def _start(self) -> None:
         self._starting = None
-        if self._process.is_closed:
-            return
-        with self._open_file() as file:
-            file.sql.execute("UPDATE set_up SET content=?, refusal=''", (self._process.set_up,))
-            self._n_started += 1
-            child = self._child = _Child(file.path, self._n_started)
-            self.loop.add_reader(child.bell, self._rung, child)
-            self.loop.call_later(START_SECONDS, self._end_unless_ready, child)
+        if not self._process.is_closed:
+            self._with_file(self._start_child)
+
+    def _start_child(self, file: QuestionFile) -> None:
+        file.sql.execute("UPDATE set_up SET content=?, refusal=''", (self._process.set_up,))
+        self._n_started += 1
+        child = self._child = _Child(file.path, self._n_started)
+        self.loop.add_reader(child.bell, self._rung, child)
+        self.loop.call_later(START_SECONDS, self._end_unless_ready, child)
 
     def _end_unless_ready(self, child: _Child) -> None:
         if child is self._child and not child.is_ready:
@@ -463,15 +464,15 @@ class _Supervisor:
             return
         except OSError:
             rung = b""
-        with self._open_file() as file:
-            if rung:
-                child.is_ready, self._refusal = True, ""
-                self._look(file.sql)
-            else:
-                self._ended(file.sql, child)
+        if rung:
+            child.is_ready, self._refusal = True, ""
+            self._with_file(self._look)
+        else:
+            self._with_file(partial(self._ended, child))
 
-    def _look(self, sql: sqlite3.Connection) -> None:
+    def _look(self, file: QuestionFile) -> None:
         """Take what the process has written since the last look."""
+        sql = file.sql
         logged: list[tuple[int, str, int, str]] = sql.execute(
             "DELETE FROM log RETURNING number, logger, level, text"
         ).fetchall()
@@ -526,23 +527,21 @@ class _Supervisor:
         """Take a question back, or have the process leave it off."""
         if number not in self._questions:
             return
-        with self._open_file() as file:
-            waiting = "DELETE FROM question WHERE number=? AND state='waiting'"
-            if file.sql.execute(waiting, (number,)).rowcount:
-                del self._questions[number]
-                return
-            taken = "UPDATE question SET state='cancelled' WHERE number=? AND state='taken'"
-            file.sql.execute(taken, (number,))
+        waiting = "DELETE FROM question WHERE number=? AND state='waiting'"
+        taken = "UPDATE question SET state='cancelled' WHERE number=? AND state='taken'"
+        if self._with_file(lambda file: file.sql.execute(waiting, (number,)).rowcount):
+            del self._questions[number]
+            return
+        self._with_file(lambda file: file.sql.execute(taken, (number,)))
         self.summon()
         # It stays a question until the process has left it off: what it has cost comes first.
         self.loop.call_later(HEED_SECONDS, self._end_unless_heeded, number, context=free_context())
 
     def _end_unless_heeded(self, number: int) -> None:
         if self._child is not None and number in self._questions:
-            with self._open_file() as file:
-                self._ended(file.sql, self._child, is_overdue=True)
+            self._with_file(partial(self._ended, self._child, is_overdue=True))
 
-    def _ended(self, sql: sqlite3.Connection, child: _Child, *, is_overdue: bool = False) -> None:
+    def _ended(self, child: _Child, file: QuestionFile, *, is_overdue: bool = False) -> None:
         """Leave what the process was judging to the next one."""
         how = child.end(REAP_SECONDS)
         self.loop.remove_reader(child.bell)
@@ -550,8 +549,9 @@ class _Supervisor:
         self._child = None
         # A call that was not admitted was not made. Of one whose cost is not known the upper bound
         # is booked.
+        sql = file.sql
         sql.execute("DELETE FROM reservation WHERE state='asked'")
-        self._look(sql)
+        self._look(file)
         sql.execute("DELETE FROM reservation")
         for task in self._booking:
             self.loop.call_soon(task.cancel)
@@ -612,11 +612,9 @@ class _Supervisor:
             del self._spent[key]
 
     def _admit(self, key: str, error: BudgetExceededError | None = None) -> None:
-        with self._open_file() as file:
-            file.sql.execute(
-                "UPDATE reservation SET state='answered', refusal=?, is_of_record=? WHERE key=?",
-                (error and str(error), isinstance(error, RecordLimitError), key),
-            )
+        answered = "UPDATE reservation SET state='answered', refusal=?, is_of_record=? WHERE key=?"
+        row = error and str(error), isinstance(error, RecordLimitError), key
+        self._with_file(lambda file: file.sql.execute(answered, row))
         self.ring(RING)
 
 
