@@ -67,11 +67,11 @@ class QuestionFile:
             OSError: There is no place for it; ``TMPDIR`` may name one.
             ConfigError: As above.
         """
-        self.path: Final = path or Path(tempfile.mkdtemp(prefix="claimspan-")) / "questions.db"
+        # Absolute: the application may leave the folder in which it was started.
+        folder = path.parent if path else Path(tempfile.mkdtemp(prefix="claimspan-")).absolute()
+        self.path: Final = folder / "questions.db"
         if path is None:
-            self._delete = weakref.finalize(
-                self, shutil.rmtree, self.path.parent, ignore_errors=True
-            )
+            self._delete = weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
             create_private_database(self.path, what="questions to the judging process")
         self.sql: Final = sqlite3.connect(
             self.path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
