@@ -453,4 +453,5 @@ class Vanishes(Obeys):
             (Path(folder) / "made").touch()
             super().__init__(folder)
             return
+        logging.getLogger("a.judge").warning("it has a licence to read")
         raise ConfigError("its licence is for one process")

@@ -1,4 +1,4 @@
-"""The judging process: ``python -m claimspan_tracing.dispatch.child FILE NUMBER``.
+"""The judging process: ``python -m claimspan_tracing.dispatch.child FOLDER NUMBER``.
 
 It has a judge and nothing else: no spans, no count of the budget, no ground truths. Its standard
 input is a socket, by which both ring. It ends when that is closed, however the application ends.
@@ -41,7 +41,7 @@ from claimspan.evaluation.selection import Selection
 from claimspan_tracing.dispatch.daemon_executor import DaemonExecutor
 from claimspan_tracing.dispatch.pacing import CpuShare
 from claimspan_tracing.dispatch.process import Failure, SetUp, is_raised_by_us
-from claimspan_tracing.dispatch.questions import RELEASE, RING, QuestionFile
+from claimspan_tracing.dispatch.questions import READY, RELEASE, RING, QuestionFile
 from claimspan_tracing.suppression import suppress
 from claimspan_tracing.text import clean
 
@@ -63,7 +63,7 @@ MOST_LINES: Final = 1_000
 class _Child:
     """Judges what the monitor asks for, on the event loop of the main thread."""
 
-    def __init__(self, path: Path, number: int) -> None:
+    def __init__(self, folder: Path, number: int) -> None:
         # What a judge reads is no ring, and what it prints is no output of the application's.
         self._bell = socket.socket(fileno=os.dup(0))
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
@@ -78,7 +78,7 @@ class _Child:
         self.asked: Final[dict[str, Future[None]]] = {}
         """Reservations that the budget has not decided on."""
         self._number = number
-        self._file = QuestionFile(path)
+        self._file = QuestionFile(folder)
         self.sql: Final = self._file.sql
         (content,) = self.sql.execute("SELECT content FROM set_up").fetchone()
         self._set_up = SetUp.model_validate_json(content)
@@ -104,7 +104,8 @@ class _Child:
             os._exit(0)
         asyncio.set_event_loop(self._loop)
         self._loop.call_soon(self._look, context=Context())
-        self.ring()  # the first ring says that the judges are made
+        with ignore(OSError):  # the application has ended
+            self._bell.sendall(READY)
         while True:
             # A callback of a judge that calls sys.exit must not end the others.
             with ignore(BaseException):
@@ -123,7 +124,7 @@ class _Child:
                     self._pace.release()
                 self._loop.call_soon_threadsafe(self._look, context=Context())
         finally:
-            shutil.rmtree(self._file.path.parent, ignore_errors=True)
+            shutil.rmtree(self._file.folder, ignore_errors=True)
             os._exit(0)  # at once: native code may be under way
 
     def _look(self) -> None:

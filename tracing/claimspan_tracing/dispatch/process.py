@@ -45,7 +45,7 @@ from claimspan_tracing.blocking import free_context
 from claimspan_tracing.decide.sampling import Sampler, first_judge_of
 from claimspan_tracing.dispatch.dispatcher import Dispatcher
 from claimspan_tracing.dispatch.pacing import CpuShare
-from claimspan_tracing.dispatch.questions import RELEASE, RING, QuestionFile
+from claimspan_tracing.dispatch.questions import READY, RELEASE, RING, QuestionFile
 
 __all__ = [
     "Failure",
@@ -280,8 +280,6 @@ class JudgeProcess:
         self._metrics = tuple(each.data() for each in selections)
         self._max_cpu_share = max_cpu_share
         self._supervisor: _Supervisor | None = None
-        self.is_closed = False
-        """Whether no process may start any more."""
         self.pace = CpuShare(max_cpu_share)
         """Counts what the process computes."""
 
@@ -320,7 +318,6 @@ class JudgeProcess:
 
     def close(self, timeout: float) -> None:
         """End the process, and wait for its end; on any thread."""
-        self.is_closed = True
         if self._supervisor is not None:
             self._supervisor.end(timeout)
 
@@ -371,6 +368,7 @@ class _Supervisor:
         self._n_started = self._deaths = 0
         self._not_before = 0.0
         self._refusal = ""
+        self._is_over = False
         _supervisors.add(self)
 
     async def evaluate(self, judge: int, budget: Budget | None, record: RagRecord) -> Evaluation:
@@ -398,7 +396,9 @@ class _Supervisor:
         """Have the process look into the file; start one if there is none."""
         if self._child is None and self._starting is None:
             pause = max(0.0, self._not_before - time.monotonic())
-            self._starting = self.loop.call_later(pause, self._start, context=free_context())
+            self._starting = self.loop.call_later(
+                pause, self._with_file, self._start, context=free_context()
+            )
         self.ring(RING)
 
     def ring(self, what: bytes) -> None:
@@ -407,8 +407,14 @@ class _Supervisor:
                 self._child.bell.send(what)
 
     def end(self, timeout: float, *, is_here: bool = False) -> None:
-        """End the process and delete the file, on any thread; ``is_here`` on that of the loop."""
+        """End the process and delete the file.
+
+        Args:
+            timeout: Seconds to wait for the end of the process.
+            is_here: On the loop, to begin anew; else on any thread, for good.
+        """
         child, file = self._child, self._file
+        self._is_over = not is_here
         if child is not None:
             child.end(timeout)
         if file is not None:
@@ -429,6 +435,7 @@ class _Supervisor:
             self._child.process.returncode = 0
         if self._file is not None:
             self._file.forget_in_fork()
+        self._child = self._file = None
 
     def _with_file(self, use: Callable[[QuestionFile], _T]) -> _T | None:
         """Use the file, or a new one; if that fails, so does every question, and this is None."""
@@ -441,15 +448,13 @@ class _Supervisor:
             self._refuse(f"it cannot be started, or use its file in TMPDIR ({raised})")
             return None
 
-    def _start(self) -> None:
+    def _start(self, file: QuestionFile) -> None:
         self._starting = None
-        if not self._process.is_closed:
-            self._with_file(self._start_child)
-
-    def _start_child(self, file: QuestionFile) -> None:
+        if self._is_over:
+            return
         file.sql.execute("UPDATE set_up SET content=?, refusal=''", (self._process.set_up,))
         self._n_started += 1
-        child = self._child = _Child(file.path, self._n_started)
+        child = self._child = _Child(file.folder, self._n_started)
         self.loop.add_reader(child.bell, self._rung, child)
         self.loop.call_later(START_SECONDS, self._end_unless_ready, child)
 
@@ -464,8 +469,9 @@ class _Supervisor:
             return
         except OSError:
             rung = b""
-        if rung:
+        if READY in rung:
             child.is_ready, self._refusal = True, ""
+        if rung:
             self._with_file(self._look)
         else:
             self._with_file(partial(self._ended, child))
@@ -520,6 +526,7 @@ class _Supervisor:
             waiting.set_result(answer)
         else:
             waiting.set_exception(answer)
+            waiting.exception()  # its task may be cancelled at the same time
 
     # --- the end of a question, and of a process ---
 
@@ -547,6 +554,8 @@ class _Supervisor:
         self.loop.remove_reader(child.bell)
         child.bell.close()
         self._child = None
+        if self._is_over:
+            return
         # A call that was not admitted was not made. Of one whose cost is not known the upper bound
         # is booked.
         sql = file.sql
@@ -556,7 +565,7 @@ class _Supervisor:
         for task in self._booking:
             self.loop.call_soon(task.cancel)
         (refusal,) = sql.execute("SELECT refusal FROM set_up").fetchone()
-        if not child.is_ready and (refusal or self._deaths):
+        if refusal or (self._deaths and not child.is_ready):
             self._refuse(refusal or f"it has ended before its judge was made: {how}")
             return
         under_way: list[tuple[int, int, str]] = sql.execute(
@@ -580,6 +589,9 @@ class _Supervisor:
         """Fail every question; what comes after a pause is asked anew, with another file."""
         self._refusal = f"the judging process: {reason}"
         self._pause(reason)
+        if self._starting is not None:
+            self._starting.cancel()
+            self._starting = None
         self.end(REAP_SECONDS, is_here=True)
         for number in list(self._questions):
             self._answer(number, ChildJudgeError(self._refusal))
@@ -621,7 +633,7 @@ class _Supervisor:
 class _Child:
     """A judging process that was started, and the socket by which both ring."""
 
-    def __init__(self, file: Path, number: int) -> None:
+    def __init__(self, folder: Path, number: int) -> None:
         # What this process can import, and nothing that only lies in the working directory. The
         # standard library comes first. An application may put a folder in front of it that has a
         # ``json.py``: it has imported its own ``json`` by then, but a new process has not.
@@ -632,7 +644,7 @@ class _Child:
         self.bell.setblocking(False)
         with theirs:
             self.process = subprocess.Popen(  # noqa: S603 - our own module, by our interpreter
-                [sys.executable, "-P", "-m", MODULE, str(file), str(number)],
+                [sys.executable, "-P", "-m", MODULE, str(folder), str(number)],
                 stdin=theirs.fileno(),
                 stdout=subprocess.DEVNULL,
                 # Spans of the judge's requests are the application's to make, and it makes none.

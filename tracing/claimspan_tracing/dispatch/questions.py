@@ -19,10 +19,13 @@ from typing import Final
 
 from claimspan.files.private import create_private_database
 
-__all__ = ["RELEASE", "RING", "QuestionFile"]
+__all__ = ["READY", "RELEASE", "RING", "QuestionFile"]
 
 RING: Final = b"."
 """What one process writes into the socket to the other: look into the file."""
+
+READY: Final = b"+"
+"""The same, and the judges are made."""
 
 RELEASE: Final = b"!"
 """The same, and rest no more: the application is ending."""
@@ -57,29 +60,29 @@ _of_parent: Final[list[sqlite3.Connection]] = []
 class QuestionFile:
     """The open file; each statement is a transaction of its own."""
 
-    def __init__(self, path: Path | None = None) -> None:
+    def __init__(self, folder: Path | None = None) -> None:
         """Open the file, or make it in a folder that only its user may enter.
 
         Args:
-            path: The file; None makes it, and deletes it with this object.
+            folder: Has the file. None makes both, which are deleted with this object.
 
         Raises:
             OSError: There is no place for it; ``TMPDIR`` may name one.
             ConfigError: As above.
         """
-        # Absolute: the application may leave the folder in which it was started.
-        folder = path.parent if path else Path(tempfile.mkdtemp(prefix="claimspan-")).absolute()
-        self.path: Final = folder / "questions.db"
-        if path is None:
-            self._delete = weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
-            create_private_database(self.path, what="questions to the judging process")
+        # Absolute: the application may leave the directory in which it was started.
+        self.folder: Final = folder or Path(tempfile.mkdtemp(prefix="claimspan-")).absolute()
+        path = self.folder / "questions.db"
+        if folder is None:
+            self._delete = weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
+            create_private_database(path, what="questions to the judging process")
         self.sql: Final = sqlite3.connect(
-            self.path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
+            path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
         )
         # It is worth nothing after the two processes. Yet no text may stay after its row is gone.
         self.sql.execute("PRAGMA synchronous = OFF")
         self.sql.execute("PRAGMA secure_delete = ON")
-        if path is None:
+        if folder is None:
             self.sql.executescript(_SCHEMA)
 
     def delete(self) -> None:
