@@ -80,7 +80,8 @@ class _Child:
         self._number = number
         self._file = QuestionFile(folder)
         self.sql: Final = self._file.sql
-        (content,) = self.sql.execute("SELECT content FROM set_up").fetchone()
+        told = self.sql.execute("SELECT content, log_level FROM set_up").fetchone()
+        content, self._log_level = told
         self._set_up = SetUp.model_validate_json(content)
         self._pace = CpuShare(self._set_up.max_cpu_share, whole_process=True)
         self._loop = asyncio.new_event_loop()
@@ -92,7 +93,7 @@ class _Child:
     def run(self) -> None:
         """Make the judges, and judge until the application has ended."""
         threading.Thread(target=self._listen, name="claimspan-bell", daemon=True).start()
-        logging.basicConfig(level=self._set_up.log_level, handlers=[_LogHandler(self)])
+        logging.basicConfig(level=self._log_level, handlers=[_LogHandler(self)])
         try:
             self._judges = [
                 (spec.make(), Selection.from_data(metrics))

@@ -208,7 +208,6 @@ class SetUp(BaseModel):
     judges: tuple[JudgeSpec, ...]
     metrics: tuple[Mapping[str, JsonValue], ...]
     max_cpu_share: float
-    log_level: int
 
 
 # --- how judges fail ---
@@ -276,22 +275,15 @@ class JudgeProcess:
             selections: What each of them measures.
             max_cpu_share: Share of a core that the process may take.
         """
-        self._specs = tuple(specs)
-        self._metrics = tuple(each.data() for each in selections)
-        self._max_cpu_share = max_cpu_share
         self._supervisor: _Supervisor | None = None
         self.pace = CpuShare(max_cpu_share)
         """Counts what the process computes."""
-
-    @property
-    def set_up(self) -> str:
-        """What the next process is told, as JSON."""
-        return SetUp(
-            judges=self._specs,
-            metrics=self._metrics,
-            max_cpu_share=self._max_cpu_share,
-            log_level=_logger.getEffectiveLevel(),
-        ).model_dump_json()
+        self.set_up = SetUp(
+            judges=tuple(specs),
+            metrics=tuple(each.data() for each in selections),
+            max_cpu_share=max_cpu_share,
+        )
+        """What the next process is told."""
 
     def judging(self, judge: int, budget: Budget | None) -> Judging:
         """Return what evaluates with one of the judges.
@@ -312,7 +304,7 @@ class JudgeProcess:
 
     def release(self) -> None:
         """Judge with the whole of a core from now on."""
-        self._max_cpu_share = 1.0
+        self.set_up = self.set_up.model_copy(update={"max_cpu_share": 1.0})
         if self._supervisor is not None:
             self._supervisor.ring(RELEASE)
 
@@ -359,8 +351,8 @@ class _Supervisor:
         self._process: Final = process
         self._file: QuestionFile | None = None
         self._questions: dict[int, _Question] = {}
-        # What calls under way have cost, by the key of their reservation.
-        self._spent: dict[str, asyncio.Future[Usage]] = {}
+        # What calls have cost, by the key of their reservation; None if that is not known.
+        self._spent: dict[str, asyncio.Future[Usage | None]] = {}
         # Bookings outlast the question that they are made for.
         self._booking: set[asyncio.Task[None]] = set()
         self._child: _Child | None = None
@@ -452,7 +444,8 @@ class _Supervisor:
         self._starting = None
         if self._is_over:
             return
-        file.sql.execute("UPDATE set_up SET content=?, refusal=''", (self._process.set_up,))
+        told = (self._process.set_up.model_dump_json(), _logger.getEffectiveLevel())
+        file.sql.execute("UPDATE set_up SET content=?, log_level=?, refusal=''", told)
         self._n_started += 1
         child = self._child = _Child(file.folder, self._n_started)
         self.loop.add_reader(child.bell, self._rung, child)
@@ -556,14 +549,10 @@ class _Supervisor:
         self._child = None
         if self._is_over:
             return
-        # A call that was not admitted was not made. Of one whose cost is not known the upper bound
-        # is booked.
         sql = file.sql
-        sql.execute("DELETE FROM reservation WHERE state='asked'")
+        sql.execute("DELETE FROM reservation WHERE state<>'spent'")
         self._look(file)
-        sql.execute("DELETE FROM reservation")
-        for task in self._booking:
-            self.loop.call_soon(task.cancel)
+        self._settle_rest()
         (refusal,) = sql.execute("SELECT refusal FROM set_up").fetchone()
         if refusal or (self._deaths and not child.is_ready):
             self._refuse(refusal or f"it has ended before its judge was made: {how}")
@@ -595,8 +584,7 @@ class _Supervisor:
         self.end(REAP_SECONDS, is_here=True)
         for number in list(self._questions):
             self._answer(number, ChildJudgeError(self._refusal))
-        for task in self._booking:
-            self.loop.call_soon(task.cancel)
+        self._settle_rest()
 
     def _pause(self, how: str) -> None:
         pause = min(LONGEST_PAUSE, FIRST_PAUSE * 2.0 ** min(self._deaths, 10))
@@ -613,11 +601,22 @@ class _Supervisor:
         self._booking.add(task)
         task.add_done_callback(self._booking.discard)
 
+    def _settle_rest(self) -> None:
+        """Book the calls of a process that has died, whose cost is not known."""
+        for spent in self._spent.values():
+            if not spent.done():
+                spent.set_result(None)
+
     async def _reserve(self, budget: Budget, key: str, maximum: Usage) -> None:
+        spent = self._spent[key]
         try:
             async with budget.reserve(maximum) as reservation:
+                if spent.done():  # the call was given up before it was admitted
+                    reservation.spent = Usage()
+                    return
                 self._admit(key)
-                reservation.spent = await self._spent[key]
+                # What is not known is booked at its upper bound, as the call may have been made.
+                reservation.spent = await spent or maximum
         except BudgetExceededError as error:
             self._admit(key, error)
         finally:

@@ -36,8 +36,8 @@ BUSY_SECONDS: Final = 5.0
 # AUTOINCREMENT: no number is used again after its row was deleted.
 _SCHEMA: Final = """
 PRAGMA journal_mode = WAL;
-CREATE TABLE set_up (content TEXT NOT NULL, refusal TEXT NOT NULL);
-INSERT INTO set_up VALUES ('', '');
+CREATE TABLE set_up (content TEXT NOT NULL, log_level INTEGER NOT NULL, refusal TEXT NOT NULL);
+INSERT INTO set_up VALUES ('', 0, '');
 CREATE TABLE question (
     number INTEGER PRIMARY KEY AUTOINCREMENT, judge INTEGER NOT NULL, record TEXT NOT NULL,
     limits TEXT,
