@@ -15,7 +15,7 @@ from claimspan.judges import ChatReply, ChatRequest, ModelJudge, OpenAIJudge, de
 from claimspan.judges.criteria import Criterion
 from claimspan.judges.llm.prompts import CHECK, EXTRACT, EXTRACT_REASONED, GRADE, informed
 from claimspan.judges.verdict_cache import VerdictCache
-from claimspan_tracing.dispatch.judge_spec import spec_of
+from claimspan_tracing.dispatch.process import spec_of
 
 from graders import GradingModel, rows
 from judge_server import JudgeServer, judge_server, reply_to

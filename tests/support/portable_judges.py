@@ -17,7 +17,7 @@ from claimspan.cost.budget import current_budget
 from claimspan.cost.usage import add_usage, within_record_limits
 from claimspan.testing import ScriptedJudge
 
-__all__ = ["Obeys", "Reserves", "Spends", "is_alive", "pid_in"]
+__all__ = ["Obeys", "Reserves", "Spends", "asked", "is_alive", "pid_in"]
 
 COST = Usage(calls=1, input_tokens=10, output_tokens=2, cost_usd=0.01)
 
@@ -27,7 +27,7 @@ class Obeys(ScriptedJudge):
 
     ``waits``: sleep until the process is killed, the first time. ``hangs``: sleep for good.
     ``blocks``: the same, without leaving the event loop. ``dies``: end the process. ``says``: print
-    and log something.
+    and log something. ``is held``: wait for a file ``go``.
     """
 
     def __init__(self, folder: str) -> None:
@@ -42,12 +42,16 @@ class Obeys(ScriptedJudge):
         pid = Path(self._folder) / "pid"
         again = pid.exists()
         pid.write_text(str(os.getpid()), encoding="utf-8")
+        with (pid.parent / "asked").open("a", encoding="utf-8") as asked:
+            asked.write(f"{wanted}\n")
         if "hangs" in wanted or ("waits" in wanted and not again):
             await asyncio.sleep(3_600)
         if "blocks" in wanted:
             time.sleep(3_600)
         if "dies" in wanted:
             os._exit(3)
+        while "is held" in wanted and not (pid.parent / "go").exists():
+            await asyncio.sleep(0.01)
         if "says" in wanted:
             print("printed by the judge", flush=True)
             logging.getLogger("a.judge").warning("logged by the judge")
@@ -87,6 +91,14 @@ def pid_in(folder: Path, seconds: float = 30.0) -> int:
             return int(text)
         time.sleep(0.01)
     raise TimeoutError("no judge was asked")
+
+
+async def asked(folder: Path, question: str, times: int, seconds: float = 60.0) -> None:
+    """Wait until the judge was asked a question so many times, in whichever processes."""
+    file = folder / "asked"
+    async with asyncio.timeout(seconds):
+        while not file.exists() or file.read_text("utf-8").splitlines().count(question) < times:
+            await asyncio.sleep(0.01)
 
 
 def is_alive(pid: int) -> bool:

@@ -24,7 +24,7 @@ from claimspan.judges import Judge, LexicalJudge, LocalJudge
 from claimspan_langchain import ClaimspanCallbackHandler
 from claimspan_tracing.decide.sampling import Decision, Facts
 from claimspan_tracing.decide.thinning import MARK, Fit, Room
-from claimspan_tracing.dispatch.judge_spec import WorkerKind
+from claimspan_tracing.dispatch.process import WorkerKind
 from claimspan_tracing.testing import InMemoryMonitor
 
 from lc_pipelines import Echo, Shelf, rag_chain

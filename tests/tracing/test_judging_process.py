@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import stat
 import sys
+import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -16,16 +18,15 @@ from langchain_core.runnables import RunnableConfig
 from claimspan import Chunk, Claim, Evaluation, RagRecord, VerdictMatrix
 from claimspan.cost import Usage
 from claimspan.cost.budget import Budget, current_budget
-from claimspan.errors import ConfigError
+from claimspan.errors import ConfigError, JudgeError
 from claimspan.evaluation.selection import Selection
 from claimspan.judges import LexicalJudge
 from claimspan_langchain import ClaimspanCallbackHandler
 from claimspan_tracing import Decision, Facts, Monitor
-from claimspan_tracing.dispatch import child_process
-from claimspan_tracing.dispatch.judge_process import JudgeProcess, Judging
-from claimspan_tracing.dispatch.judge_spec import spec_of
+from claimspan_tracing.dispatch import process as judging
+from claimspan_tracing.dispatch.process import JudgeProcess, spec_of
 from claimspan_tracing.testing import CapturedRecord, InMemoryMonitor
-from portable_judges import COST, Obeys, Reserves, Spends, is_alive, pid_in
+from portable_judges import COST, Obeys, Reserves, Spends, asked, is_alive, pid_in
 
 from exit_judges import Slow
 from judge_server import judge_server
@@ -148,30 +149,100 @@ def test_what_the_judge_logs_comes_into_the_log_and_what_it_prints_does_not_come
     assert "printed by the judge" not in capfd.readouterr().out
 
 
-def test_a_process_that_does_not_heed_a_cancellation_is_ended_and_others_are_judged(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(child_process, "HEED_SECONDS", 0.2)
+# --- what a record does to the others ---
+
+
+@pytest.fixture
+def process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[JudgeProcess]:
+    """A process whose judge obeys; a cancellation and the start of the next are not waited for."""
+    monkeypatch.setattr(judging, "HEED_SECONDS", 0.2)
+    monkeypatch.setattr(judging, "FIRST_PAUSE", 0.0)
     process = JudgeProcess([spec_of(Obeys(str(tmp_path)))], [Selection()], max_cpu_share=1.0)
-    judge = process.judging(0, None)
-
-    async def cancel_one_and_judge_another() -> dict[str, float]:
-        blocking = asyncio.create_task(_evaluated(judge, "it blocks"))
-        first = await asyncio.to_thread(pid_in, tmp_path)
-        blocking.cancel()
-        evaluation = await _evaluated(judge, "one")
-        assert not is_alive(first)
-        return dict(evaluation.metrics)
-
-    try:
-        assert asyncio.run(cancel_one_and_judge_another())["faithfulness"] == 1.0
-    finally:
-        process.close(SECONDS)
+    yield process
+    process.close(SECONDS)
 
 
-async def _evaluated(judge: Judging, question: str) -> Evaluation:
+async def _evaluated(process: JudgeProcess, question: str) -> Evaluation:
     chunk = Chunk(id="1", text="The bridge is old. It is long.")
-    return await judge(RagRecord(query=question, response="The bridge is old.", chunks=(chunk,)))
+    record = RagRecord(query=question, response="The bridge is old.", chunks=(chunk,))
+    return await process.judging(0, None)(record)
+
+
+async def test_a_process_that_does_not_heed_a_cancellation_is_ended_and_others_are_judged(
+    process: JudgeProcess, tmp_path: Path
+) -> None:
+    blocking = asyncio.create_task(_evaluated(process, "it blocks"))
+    first = await asyncio.to_thread(pid_in, tmp_path)
+    blocking.cancel()
+
+    assert (await _evaluated(process, "one")).metrics["faithfulness"] == 1.0
+    assert not is_alive(first)
+
+
+async def test_a_record_outlasts_any_number_of_processes_that_are_ended_for_others(
+    process: JudgeProcess, tmp_path: Path
+) -> None:
+    held = asyncio.create_task(_evaluated(process, "it is held"))
+    for times in range(1, 5):
+        await asked(tmp_path, "it is held", times)
+        if times < 4:
+            blocking = asyncio.create_task(_evaluated(process, "it blocks"))
+            await asked(tmp_path, "it blocks", times)
+            blocking.cancel()
+    (tmp_path / "go").touch()
+
+    assert (await held).metrics["faithfulness"] == 1.0
+
+
+async def test_a_record_beside_which_two_processes_have_died_is_judged_by_itself(
+    process: JudgeProcess, tmp_path: Path
+) -> None:
+    held = asyncio.create_task(_evaluated(process, "it is held"))
+    dying: list[asyncio.Task[Evaluation]] = []
+    for times in (1, 2):
+        await asked(tmp_path, "it is held", times)
+        dying.append(asyncio.create_task(_evaluated(process, f"it dies, {times}")))
+    await asked(tmp_path, "it is held", 3)
+    beside = asyncio.create_task(_evaluated(process, "one"))
+    await asyncio.wait([beside], timeout=0.2)
+    assert not beside.done()
+    (tmp_path / "go").touch()
+
+    assert (await held).metrics["faithfulness"] == 1.0
+    assert (await beside).metrics["faithfulness"] == 1.0
+    for each in await asyncio.gather(*dying, return_exceptions=True):
+        assert isinstance(each, JudgeError)
+        assert "while this record was judged" in str(each)
+
+
+async def test_a_folder_that_cannot_be_written_fails_a_record_and_not_the_next(
+    process: JudgeProcess, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "missing"))
+    with pytest.raises(JudgeError, match=r"its file in TMPDIR \(FileNotFoundError\)"):
+        await _evaluated(process, "one")
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+
+    assert (await _evaluated(process, "two")).metrics["faithfulness"] == 1.0
+
+
+async def test_what_is_asked_can_be_read_by_its_user_alone_and_goes_with_the_process(
+    process: JudgeProcess, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    held = asyncio.create_task(_evaluated(process, "it is held"))
+    await asked(tmp_path, "it is held", 1)
+    (folder,) = tmp_path.glob("claimspan-*")
+    modes = {each: stat.S_IMODE(each.stat().st_mode) for each in (folder, *folder.iterdir())}
+    (tmp_path / "go").touch()
+    await held
+    # Of what was judged no text stays, though the file does.
+    assert not any(b"it is held" in each.read_bytes() for each in folder.glob("*.db"))
+    process.close(SECONDS)
+
+    assert modes.pop(folder) == 0o700
+    assert {*modes.values()} == {0o600}
+    assert not folder.exists()
 
 
 # --- usage and budget ---
@@ -214,6 +285,49 @@ def test_a_call_under_way_when_the_process_dies_is_booked_at_its_upper_bound(
 
     assert monitor.stats.dropped == {"judge_error": 1}
     assert budget.spent_today.calls == 2  # it was tried twice
+
+
+async def test_a_judge_with_an_event_loop_of_its_own_may_reserve(tmp_path: Path) -> None:
+    budget = Budget(per_day=1.0)
+    with InMemoryMonitor(
+        judge=ReservesElsewhere(str(tmp_path)), worker="process", budget=budget
+    ) as monitor:
+        judged(monitor, "one")
+
+    assert monitor.stats.evaluated == 1
+    assert budget.spent_today == COST
+
+
+class ReservesElsewhere(Reserves):
+    """Makes each call on a thread with a loop of its own."""
+
+    async def check(
+        self, claims: Sequence[Claim], references: Sequence[str], *, question: str | None = None
+    ) -> VerdictMatrix:
+        call = super().check(claims, references, question=question)
+        return await asyncio.to_thread(asyncio.run, call)
+
+
+def test_a_budget_in_tokens_asks_for_a_bound_of_each_call_there_as_here(tmp_path: Path) -> None:
+    found: list[str] = []
+    for budget in (Budget(tokens_per_day=1_000), Budget(calls_per_day=1_000)):
+        with InMemoryMonitor(
+            judge=TellsWhatIsCounted(str(tmp_path)), worker="process", budget=budget
+        ) as monitor:
+            (record,) = judged(monitor, "one")
+        found.append(record.outcome.reason)
+
+    assert found == ["counts tokens: True", "counts tokens: False"]
+
+
+class TellsWhatIsCounted(Obeys):
+    """Fails with what its budget counts."""
+
+    async def check(
+        self, claims: Sequence[Claim], references: Sequence[str], *, question: str | None = None
+    ) -> VerdictMatrix:
+        budget = current_budget()
+        raise JudgeError(f"counts tokens: {budget is not None and budget.counts_tokens}")
 
 
 class KilledWhileItPays(Obeys):
@@ -339,4 +453,5 @@ class Vanishes(Obeys):
             (Path(folder) / "made").touch()
             super().__init__(folder)
             return
+        logging.getLogger("a.judge").warning("it has a licence to read")
         raise ConfigError("its licence is for one process")

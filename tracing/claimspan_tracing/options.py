@@ -27,8 +27,8 @@ from claimspan_tracing.blocking import may_block
 from claimspan_tracing.decide.sampling import RateSampler, Sampler, first_judge_of
 from claimspan_tracing.deliver.delivery import OnResult
 from claimspan_tracing.dispatch.dispatcher import Dispatcher
-from claimspan_tracing.dispatch.judge_spec import WorkerKind
 from claimspan_tracing.dispatch.pacing import CpuShare
+from claimspan_tracing.dispatch.process import WorkerKind
 from claimspan_tracing.redact.pii import PiiRedactor
 from claimspan_tracing.redact.redaction import AUDIENCES, Audience, Redaction, Redactor
 from claimspan_tracing.spool.place import check_place

@@ -16,6 +16,8 @@ __all__ = ["DaemonExecutor"]
 SPARE_THREADS: Final = 4
 """Threads kept for the end of the interpreter; a look-up of a name that hangs occupies one."""
 
+_NAME: Final = "claimspan-judge-call"
+
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
@@ -45,15 +47,15 @@ class DaemonExecutor(ThreadPoolExecutor):
         self._pace = pace
         self._calls: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         for _ in range(SPARE_THREADS):
-            _start(partial(_work, self._calls))
+            start_daemon(partial(_work, self._calls), _NAME)
 
     def submit(self, fn: Callable[_P, _T], /, *args: _P.args, **kwargs: _P.kwargs) -> Future[_T]:
-        """Start a function: on a new thread, or on a spare one where none can be started."""
+        """Start a function: on a new thread, or on a spare one if none can be started."""
         future: Future[_T] = Future()
         call = partial(copy_context().run, partial(fn, *args, **kwargs))
         work = partial(_execute, future, call, self._pace)
         try:
-            _start(work)
+            start_daemon(work, _NAME)
         except RuntimeError:  # the interpreter is shutting down
             self._calls.put(work)
         return future
@@ -63,10 +65,6 @@ class DaemonExecutor(ThreadPoolExecutor):
         super().shutdown(wait, cancel_futures=cancel_futures)
         for _ in range(SPARE_THREADS):
             self._calls.put(None)
-
-
-def _start(work: Callable[[], None]) -> None:
-    start_daemon(work, "claimspan-judge-call")
 
 
 def _work(calls: SimpleQueue[Callable[[], None] | None]) -> None:

@@ -28,11 +28,17 @@ from claimspan_tracing.decide.thinning import Room
 from claimspan_tracing.dispatch.daemon_executor import DaemonExecutor
 from claimspan_tracing.dispatch.dispatcher import Deliver
 from claimspan_tracing.dispatch.evaluator import Evaluator
-from claimspan_tracing.dispatch.judge_errors import ChildJudgeError
-from claimspan_tracing.dispatch.judge_process import JudgeProcess, Judging
-from claimspan_tracing.dispatch.judge_spec import WORKER_VARIABLE, JudgeSpec, WorkerKind, spec_of
 from claimspan_tracing.dispatch.loop_thread import LoopThread
 from claimspan_tracing.dispatch.pacing import LONGEST_REST, CpuShare
+from claimspan_tracing.dispatch.process import (
+    WORKER_VARIABLE,
+    CannotStartError,
+    JudgeProcess,
+    JudgeSpec,
+    Judging,
+    WorkerKind,
+    spec_of,
+)
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.job import Job, JobKey, Outcome
 from claimspan_tracing.records.table import Records
@@ -217,17 +223,19 @@ def spare_judge(
         return None
 
 
-def by_length(here: Judging, process: JudgeProcess, there: Judging) -> Judging:
-    """Have records with a text beyond ``STEP_CHARACTERS`` evaluated there, and all others here."""
+def by_length(here: Judging, there: Judging) -> Judging:
+    """Have records with a text beyond ``STEP_CHARACTERS`` evaluated there, and all others here.
+
+    Args:
+        here: Evaluates on a thread of this process.
+        there: Evaluates in a process of its own. If that cannot be started, all is evaluated here.
+    """
 
     async def evaluate(record: RagRecord) -> Evaluation:
         texts = [record.response, record.ground_truth or "", *(c.text for c in record.chunks)]
         if max(map(len, texts)) > STEP_CHARACTERS:
-            try:
+            with ignore(CannotStartError):
                 return await there(record)
-            except ChildJudgeError:
-                if not process.cannot_start:
-                    raise
         return await here(record)
 
     return evaluate

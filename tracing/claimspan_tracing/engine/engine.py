@@ -25,9 +25,9 @@ from claimspan_tracing.decide.thinning import Room
 from claimspan_tracing.deliver.delivery import DeliveringSinks, ResultSink
 from claimspan_tracing.dispatch.dispatcher import Dispatcher
 from claimspan_tracing.dispatch.evaluator import FIRST_METRICS, Evaluator, first_look_of
-from claimspan_tracing.dispatch.judge_process import JudgeProcess
 from claimspan_tracing.dispatch.judging import LocalDispatcher, by_length
 from claimspan_tracing.dispatch.loop_thread import DELAY_SECONDS, PROMPT_SECONDS, Worker
+from claimspan_tracing.dispatch.process import JudgeProcess
 from claimspan_tracing.engine.announcements import Announcements
 from claimspan_tracing.engine.collected import note_root
 from claimspan_tracing.engine.evaluations import Evaluations
@@ -199,7 +199,7 @@ class Engine:
             measured = settings.selection.in_judge
             process = JudgeProcess([settings.spare_judge], [measured], settings.max_cpu_share)
             here = partial(aevaluate, judge=settings.judge, metrics=measured, budget=budget)
-            judging = by_length(here, process, process.judging(0, budget))
+            judging = by_length(here, process.judging(0, budget))
         evaluator = Evaluator(
             settings.judge,
             settings.ground_truth,
