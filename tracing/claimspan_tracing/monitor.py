@@ -22,7 +22,6 @@ from claimspan_tracing.decide.sampling import Sampler, first_judge_of
 from claimspan_tracing.deliver.delivery import OnResult
 from claimspan_tracing.dispatch.dispatcher import Dispatcher
 from claimspan_tracing.dispatch.judging import spare_judge
-from claimspan_tracing.dispatch.memory_queue import MAX_BYTES
 from claimspan_tracing.dispatch.pacing import MAX_CPU_SHARE
 from claimspan_tracing.dispatch.process import WorkerKind, checked_worker
 from claimspan_tracing.engine import (

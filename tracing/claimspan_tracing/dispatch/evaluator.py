@@ -25,7 +25,6 @@ from claimspan.metrics.truths import NO_GROUND_TRUTH
 from claimspan_tracing.decide.decider import Decider
 from claimspan_tracing.decide.sampling import Decision
 from claimspan_tracing.decide.status import Status
-from claimspan_tracing.dispatch.evaluator import FirstLook
 from claimspan_tracing.dispatch.process import Judging, is_raised_by_us
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.job import Job, Outcome
