@@ -77,10 +77,12 @@ TRACING_ROOMS: Final[Mapping[str, frozenset[str]]] = {
     "redact": SHARED | {"decide", "job"},
     "dispatch": SHARED | {"capture", "decide", "job", "redact"},
     "write": SHARED | {"decide", "job"},
-    "export": SHARED | {"decide", "job", "lifecycle"},
+    "estimates": frozenset(),
+    "trace_file": SHARED,
+    "providers": SHARED | {"job", "lifecycle", "trace_file"},
     "spool": SHARED | {"job"},
     "deliver": SHARED | {"job", "lifecycle", "write"},
-    "alert": SHARED | {"decide", "deliver", "export", "lifecycle", "write"},
+    "alert": SHARED | {"decide", "deliver", "estimates", "lifecycle", "write"},
     "engine": SHARED
     | {
         "alert",
@@ -88,15 +90,15 @@ TRACING_ROOMS: Final[Mapping[str, frozenset[str]]] = {
         "decide",
         "deliver",
         "dispatch",
-        "export",
         "job",
         "lifecycle",
+        "providers",
         "read",
         "redact",
     }
     | {"spool", "write"},
     "options": SHARED | {"alert", "decide", "deliver", "dispatch", "redact", "spool", "write"},
-    "health": SHARED | {"decide", "dispatch", "engine", "export"},
+    "health": SHARED | {"decide", "dispatch", "engine", "providers"},
     "monitor": SHARED
     | {
         "alert",
@@ -105,31 +107,30 @@ TRACING_ROOMS: Final[Mapping[str, frozenset[str]]] = {
         "deliver",
         "dispatch",
         "engine",
-        "export",
         "health",
         "lifecycle",
         "observed",
         "options",
+        "providers",
         "redact",
     }
     | {"write"},
-    "doctor": frozenset({"health", "monitor", "options"}),
+    "commands": SHARED | {"decide", "estimates", "health", "monitor", "options", "trace_file"},
     "shared": SHARED | {"lifecycle", "monitor"},
     "observing": SHARED | {"capture", "monitor", "observed", "shared"},
     "remote": SHARED
-    | {"decide", "deliver", "dispatch", "export", "job", "options", "redact", "write"},
+    | {"decide", "deliver", "dispatch", "job", "options", "providers", "redact", "write"},
     "celery": frozenset(),
-    "curate": SHARED | {"export"},
-    "label": SHARED | {"export"},
-    "run": SHARED | {"capture", "decide", "export", "job", "monitor", "observed", "write"},
+    "run": SHARED
+    | {"capture", "decide", "job", "monitor", "observed", "providers", "trace_file", "write"},
     "model_objects": SHARED,
     "adapters": SHARED
-    | {"capture", "deliver", "dispatch", "export", "job", "lifecycle", "model_objects", "monitor"}
-    | {"options", "read", "redact", "remote", "run", "shared", "grades", "write"},
+    | {"capture", "deliver", "dispatch", "grades", "job", "lifecycle", "model_objects", "monitor"}
+    | {"options", "providers", "read", "redact", "remote", "run", "shared", "write"},
     "testing": SHARED | {"decide", "job", "monitor", "write"},
     "__init__": frozenset(
-        {"alert", "decide", "deliver", "export", "health", "job", "lifecycle", "monitor"}
-        | {"observed", "observing", "redact", "sigterm", "write"}
+        {"alert", "decide", "deliver", "health", "job", "lifecycle", "monitor", "observed"}
+        | {"observing", "providers", "redact", "sigterm", "write"}
     ),
 }
 """Room of tracing to the rooms that it may import. Only the engine knows all of them."""

@@ -25,6 +25,7 @@ from claimspan import Chunk, RagRecord
 from claimspan.cost.budget import Budget
 from claimspan.judges import Judge
 from claimspan_tracing.adapters import RunTree
+from claimspan_tracing.commands.stats import SampledRecord
 from claimspan_tracing.decide.decider import Decider
 from claimspan_tracing.decide.facts import Facts
 from claimspan_tracing.decide.ledger import Ledger
@@ -39,10 +40,9 @@ from claimspan_tracing.engine.evaluations import Evaluations
 from claimspan_tracing.engine.opening import key_of
 from claimspan_tracing.engine.recovery import Recovery
 from claimspan_tracing.engine.spooling import Spooling
-from claimspan_tracing.export.confirmation import Confirmations
-from claimspan_tracing.export.sample import SampledRecord
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.job import Job, JobKey, Outcome
+from claimspan_tracing.providers.confirmation import Confirmations
 from claimspan_tracing.spool import Spool
 from claimspan_tracing.write.open_records import OpenRecord, OpenRecords
 from claimspan_tracing.write.remade import RemadeSpans

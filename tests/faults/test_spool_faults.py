@@ -400,7 +400,7 @@ class Filtering(SimpleSpanProcessor):
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("claimspan_tracing.export.confirmation.UNREPORTED_SECONDS", 0.3)
+    monkeypatch.setattr("claimspan_tracing.providers.confirmation.UNREPORTED_SECONDS", 0.3)
     monkeypatch.setattr("claimspan_tracing.engine.spooling.EXPORT_RETRY_SECONDS", 0.1)
     monkeypatch.setattr("claimspan_tracing.spool.spool.LEASE_SECONDS", 0.3)
 

@@ -26,8 +26,8 @@ from opentelemetry.sdk.trace.sampling import Decision, Sampler, SamplingResult
 from opentelemetry.trace import SpanContext, TraceFlags
 
 from claimspan_tracing import semconv
-from claimspan_tracing.export.confirmation import Confirmations
 from claimspan_tracing.guard import Guard
+from claimspan_tracing.providers.confirmation import Confirmations
 from claimspan_tracing.write.kept_ids import KeptIds
 
 Multi = SynchronousMultiSpanProcessor | ConcurrentMultiSpanProcessor

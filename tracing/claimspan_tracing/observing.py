@@ -5,11 +5,12 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
-from typing import Final, ParamSpec, TypeVar, Unpack, cast, overload
+from contextlib import suppress
+from typing import ParamSpec, TypeVar, Unpack, cast, overload
 
 from claimspan.errors import ConfigError
 from claimspan_tracing.capture.hooks import Capture
-from claimspan_tracing.capture.paths import Key
+from claimspan_tracing.capture.runs import Key
 from claimspan_tracing.monitor import Monitor, MonitorOptions
 from claimspan_tracing.observed import Arguments, ObservedReader, ObservedRecord, open_record
 from claimspan_tracing.shared import default_monitor
@@ -20,6 +21,7 @@ _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
 _Function = Callable[..., object]
+_Opened = Callable[[tuple[object, ...], Mapping[str, object]], ObservedRecord]
 
 
 @overload
@@ -80,90 +82,76 @@ def observe(
             raise ConfigError(
                 f"observe is given a value of type {type(function).__name__}: give a function"
             )
-        return _wrapped(function, _Calls(function, name, capture, evaluates, metadata))
+        called = name or str(getattr(function, "__name__", type(function).__name__))
+        names: tuple[str, ...] = ()
+        with suppress(TypeError, ValueError):  # a function in C may not tell its parameters
+            names = tuple(inspect.signature(function).parameters)
+
+        def opened(args: tuple[object, ...], kwargs: Mapping[str, object]) -> ObservedRecord:
+            return open_record(
+                capture,
+                evaluates.feedback,
+                name=called,
+                inputs=Arguments(names, args, dict(kwargs)),
+                metadata=metadata,
+            )
+
+        return _wrapped(function, opened)
 
     return decorate if function is None else decorate(function)
 
 
-class _Calls:
-    """Opens a record for each call of one function."""
-
-    def __init__(
-        self,
-        function: _Function,
-        name: str | None,
-        capture: Capture,
-        monitor: Monitor,
-        metadata: Mapping[str, object] | None,
-    ) -> None:
-        self._name: Final = name or str(getattr(function, "__name__", type(function).__name__))
-        self._names: Final = _parameters(function)
-        self._capture = capture
-        self._monitor = monitor
-        self._metadata = metadata
-
-    def open(self, args: tuple[object, ...], kwargs: Mapping[str, object]) -> ObservedRecord:
-        """Begin the record of a call."""
-        return open_record(
-            self._capture,
-            self._monitor.feedback,
-            name=self._name,
-            inputs=Arguments(self._names, args, dict(kwargs)),
-            metadata=self._metadata,
-        )
-
-
-def _parameters(function: _Function) -> tuple[str, ...]:
-    """Names of the parameters; none of a function in C that does not tell them."""
-    try:
-        return tuple(inspect.signature(function).parameters)
-    except (TypeError, ValueError):
-        return ()
-
-
-def _wrapped(function: _Function, calls: _Calls) -> _Function:
+def _wrapped(function: _Function, opened: _Opened) -> _Function:
     """The function in its own kind: frameworks ask whether it is a coroutine function."""
+    call: _Function
     if inspect.isasyncgenfunction(function):
-        return _observed_async_generator(function, calls)
-    if inspect.isgeneratorfunction(function):
-        return _observed_generator(function, calls)
-    if inspect.iscoroutinefunction(function):
-        return _observed_coroutine(function, calls)
-    return _observed_call(function, calls)
+
+        async def call(*args: object, **kwargs: object) -> AsyncGenerator[object, object]:
+            record = opened(args, kwargs)
+            inner = cast("AsyncGenerator[object, object]", function(*args, **kwargs))
+            stream = _astream(record, inner)
+            try:
+                async for part in stream:
+                    yield part
+            finally:
+                await stream.aclose()
+
+    elif inspect.isgeneratorfunction(function):
+
+        def call(*args: object, **kwargs: object) -> Generator[object, object, object]:
+            record = opened(args, kwargs)
+            inner = cast("Generator[object, object, object]", function(*args, **kwargs))
+            return (yield from _stream(record, inner))
+
+    elif inspect.iscoroutinefunction(function):
+
+        async def call(*args: object, **kwargs: object) -> object:
+            record = opened(args, kwargs)
+            return await _awaited(record, cast("Awaitable[object]", function(*args, **kwargs)))
+
+    else:
+        call = _plain(function, opened)
+    return functools.wraps(function)(call)
 
 
-def _observed_call(function: _Function, calls: _Calls) -> _Function:
-    @functools.wraps(function)
+def _plain(function: _Function, opened: _Opened) -> _Function:
     def call(*args: object, **kwargs: object) -> object:
-        record = calls.open(args, kwargs)
+        record = opened(args, kwargs)
         try:
             with record.inside():
                 returned = function(*args, **kwargs)
         except BaseException as error:
             record.end(error)
             raise
-        return _followed(record, returned)
-
-    return call
-
-
-def _followed(record: ObservedRecord, returned: object) -> object:
-    """What a plain function returned; the record of a stream or a coroutine ends with it."""
-    if inspect.isgenerator(returned):
-        return _stream(record, cast("Generator[object, object, object]", returned))
-    if inspect.isasyncgen(returned):
-        return _astream(record, cast("AsyncGenerator[object, object]", returned))
-    if inspect.iscoroutine(returned):
-        return _awaited(record, returned)
-    record.returned(returned)
-    return returned
-
-
-def _observed_coroutine(function: _Function, calls: _Calls) -> _Function:
-    @functools.wraps(function)
-    async def call(*args: object, **kwargs: object) -> object:
-        record = calls.open(args, kwargs)
-        return await _awaited(record, cast("Awaitable[object]", function(*args, **kwargs)))
+        # The record of a stream or a coroutine ends with it.
+        if inspect.isgenerator(returned):
+            return _stream(record, cast("Generator[object, object, object]", returned))
+        if inspect.isasyncgen(returned):
+            return _astream(record, cast("AsyncGenerator[object, object]", returned))
+        if inspect.iscoroutine(returned):
+            return _awaited(record, returned)
+        record.returned(returned)
+        return returned
 
     return call
 
@@ -177,16 +165,6 @@ async def _awaited(record: ObservedRecord, awaitable: Awaitable[object]) -> obje
         raise
     record.returned(returned)
     return returned
-
-
-def _observed_generator(function: _Function, calls: _Calls) -> _Function:
-    @functools.wraps(function)
-    def call(*args: object, **kwargs: object) -> Generator[object, object, object]:
-        record = calls.open(args, kwargs)
-        inner = cast("Generator[object, object, object]", function(*args, **kwargs))
-        return (yield from _stream(record, inner))
-
-    return call
 
 
 def _stream(
@@ -216,20 +194,6 @@ def _stream(
             raise
         except BaseException as thrown:  # noqa: BLE001 - whoever reads may throw anything into it
             step = functools.partial(inner.throw, thrown)
-
-
-def _observed_async_generator(function: _Function, calls: _Calls) -> _Function:
-    @functools.wraps(function)
-    async def call(*args: object, **kwargs: object) -> AsyncGenerator[object, object]:
-        record = calls.open(args, kwargs)
-        stream = _astream(record, cast("AsyncGenerator[object, object]", function(*args, **kwargs)))
-        try:
-            async for part in stream:
-                yield part
-        finally:
-            await stream.aclose()
-
-    return call
 
 
 async def _astream(

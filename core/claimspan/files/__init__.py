@@ -7,7 +7,7 @@ records decides whether a row that cannot be used is skipped or ends the reading
 
 ``jsonl`` reads JSON lines of which none may be broken: the file is refused, and the error names the
 line. Trace files, which a killed process may have cut, are read otherwise: what is broken there is
-skipped and counted (``claimspan_tracing.export``).
+skipped and counted (``claimspan_tracing.trace_file``).
 
 ``bounded`` bounds JSON that anybody may have written before it is parsed, and ``private`` keeps
 files with texts of users to their owner.

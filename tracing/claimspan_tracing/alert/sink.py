@@ -20,7 +20,7 @@ from claimspan_tracing.alert.window import Sample, Window
 from claimspan_tracing.decide.status import Status
 from claimspan_tracing.deliver.calls import Calls
 from claimspan_tracing.deliver.delivery import Delivery
-from claimspan_tracing.export.estimates import Observation
+from claimspan_tracing.estimates import Observation
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.lifecycle import seconds_left
 from claimspan_tracing.write.sinks import Finished

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from claimspan_tracing.alert.alert import LOOKS, Alert, AlertEvent, AlertState
-from claimspan_tracing.export.estimates import (
+from claimspan_tracing.estimates import (
     Estimate,
     Observation,
     effective_size,

@@ -29,9 +29,9 @@ from claimspan_tracing.engine.reading import Reading
 from claimspan_tracing.engine.recovery import Recovery
 from claimspan_tracing.engine.settings import Settings
 from claimspan_tracing.engine.spooling import Spooling
-from claimspan_tracing.export.confirmation import Confirmations
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.job import Job, JobKey, KeptSpan
+from claimspan_tracing.providers.confirmation import Confirmations
 from claimspan_tracing.spool import Spool
 from claimspan_tracing.write.content import without_content
 from claimspan_tracing.write.evaluation_span import EvaluationSpan

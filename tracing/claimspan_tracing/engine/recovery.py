@@ -10,9 +10,9 @@ from typing import Final
 from claimspan_tracing.decide.ledger import Ledger
 from claimspan_tracing.decide.status import Status
 from claimspan_tracing.engine.spooling import Spooling
-from claimspan_tracing.export.confirmation import Confirmations
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.job import JobKey, Outcome
+from claimspan_tracing.providers.confirmation import Confirmations
 from claimspan_tracing.redact import Redaction
 from claimspan_tracing.spool import Root, Row, Spool
 from claimspan_tracing.write.open_records import OpenRecord, OpenRecords

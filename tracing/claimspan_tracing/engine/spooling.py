@@ -12,8 +12,8 @@ from opentelemetry.trace import TraceFlags, format_span_id
 
 from claimspan_tracing.decide.ledger import Ledger
 from claimspan_tracing.decide.status import Status
-from claimspan_tracing.export.confirmation import Confirmations
 from claimspan_tracing.job import Job, JobKey, KeptSpan, Outcome
+from claimspan_tracing.providers.confirmation import Confirmations
 from claimspan_tracing.spool import Lease, Row, Spool
 from claimspan_tracing.write.open_records import OpenRecord, OpenRecords
 from claimspan_tracing.write.remade import with_kept_spans

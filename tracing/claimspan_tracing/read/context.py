@@ -9,7 +9,7 @@ from typing import Final, Literal
 
 from claimspan.text.shown import without_shown
 from claimspan_tracing import semconv
-from claimspan_tracing.capture.reader import Document
+from claimspan_tracing.capture.runs import Document
 from claimspan_tracing.read.acknowledged import acknowledges
 from claimspan_tracing.read.answering import (
     MIN_HANDED_ON,

@@ -16,8 +16,7 @@ from claimspan import Chunk, RagRecord
 from claimspan.files.ground_truth import ID_KEYS
 from claimspan.text.abstention import abstains
 from claimspan.text.shown import without_shown
-from claimspan_tracing.capture.reader import Generation
-from claimspan_tracing.capture.runs import Run, RunKind, RunTree
+from claimspan_tracing.capture.runs import Generation, Run, RunKind, RunTree
 from claimspan_tracing.decide.status import Status
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.job import GeneratorRun, Job, RetrieverRun, union_of

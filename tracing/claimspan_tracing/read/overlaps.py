@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from claimspan_tracing.capture.reader import Document
+from claimspan_tracing.capture.runs import Document
 from claimspan_tracing.text import MAX_JOINED, bounded
 
 __all__ = ["apart", "text_of"]

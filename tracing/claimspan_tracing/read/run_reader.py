@@ -8,8 +8,7 @@ from typing import Final
 
 from opentelemetry.trace import format_span_id
 
-from claimspan_tracing.capture.reader import Generation, Retrieval
-from claimspan_tracing.capture.runs import Run, RunKind, RunTree
+from claimspan_tracing.capture.runs import Generation, Retrieval, Run, RunKind, RunTree
 from claimspan_tracing.job import MAX_CHUNKS, GeneratorRun, RetrieverRun
 from claimspan_tracing.read.bounds import bounded_chunks, bounded_runs
 from claimspan_tracing.read.candidates import is_completed, reader_of, try_read

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pydantic import JsonValue
 
 from claimspan import Chunk
-from claimspan_tracing.capture.reader import Document
+from claimspan_tracing.capture.runs import Document
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.job import MAX_MESSAGE_BYTES
 from claimspan_tracing.text import MAX_TEXT_BYTES, Walk, bounded, cut, to_json

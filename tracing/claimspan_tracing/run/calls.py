@@ -5,24 +5,18 @@ from __future__ import annotations
 import asyncio
 import inspect
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from concurrent.futures import Future
 from contextvars import Context, copy_context
 from dataclasses import dataclass, field
-from functools import partial
 from queue import SimpleQueue
-from typing import Final, Generic, TypeVar, cast
+from typing import Generic, TypeVar, cast
 
 from claimspan.errors import ConfigError
 
 __all__ = ["CallEndedError", "CallTimeoutError", "Calls"]
 
 _T = TypeVar("_T")
-
-_NO_THREAD: Final = (
-    "no thread could be started for a question: lower --concurrency, or let the process have more "
-    "threads"
-)
 
 
 class CallTimeoutError(Exception):
@@ -39,7 +33,7 @@ class _Call(Generic[_T]):
     context: Context
     future: Future[object] = field(default_factory=Future[object])
     awaiting: Future[object] | None = None
-    """What the thread waits for, where the function is asynchronous."""
+    """What the thread waits for, if the function is asynchronous."""
     is_abandoned: bool = False
     """Whether nobody waits any more; the thread ends when the function has returned."""
 
@@ -84,7 +78,11 @@ class Calls:
             Exception: What the function raises.
         """
         async with self._places:
-            self._start_thread()
+            # By the calls under way and not by the threads that are idle: of two calls at once both
+            # would count on the one idle thread, and the second would wait behind the first.
+            if self._started <= self._under_way:
+                _start_daemon(self._work, "claimspan-run")
+                self._started += 1
             call = _Call[object](function, copy_context())
             self._under_way += 1
             self._queue.put(call)
@@ -117,14 +115,6 @@ class Calls:
         if loop is not None:
             loop.call_soon_threadsafe(loop.stop)
 
-    def _start_thread(self) -> None:
-        # By the calls under way and not by the threads that are idle: of two calls at once both
-        # would count on the one idle thread, and the second would wait behind the first.
-        if self._started > self._under_way:
-            return
-        _start_daemon(self._work, "claimspan-run")
-        self._started += 1
-
     def _leave(self, call: _Call[object]) -> None:
         with self._lock:
             call.is_abandoned = True
@@ -141,25 +131,26 @@ class Calls:
             call = self._queue.get()
             if call is None:
                 return
-            call.context.run(self._execute, call)
+            try:
+                call.future.set_result(call.context.run(self._result, call))
+            # SystemExit and KeyboardInterrupt of a pipeline are failures of one question.
+            except BaseException as error:  # noqa: BLE001 - the future carries it to the caller
+                # asyncio lets others end its event loop.
+                is_plain = isinstance(error, Exception) and not isinstance(error, StopIteration)
+                call.future.set_exception(
+                    error if is_plain else CallEndedError(type(error).__name__)
+                )
             if call.is_abandoned:
                 return
             del call  # an idle thread keeps no result alive
 
-    def _execute(self, call: _Call[object]) -> None:
-        try:
-            result = call.function()
-            if inspect.isawaitable(result):
-                result = self._wait_for(call, result)
-        # SystemExit and KeyboardInterrupt of a pipeline are failures of one question.
-        except BaseException as error:  # noqa: BLE001 - the future carries it to the caller
-            call.future.set_exception(_plain(error))
-        else:
-            call.future.set_result(result)
+    def _result(self, call: _Call[object]) -> object:
+        result = call.function()
+        if not inspect.isawaitable(result):
+            return result
 
-    def _wait_for(self, call: _Call[object], awaitable: Awaitable[object]) -> object:
         async def awaited() -> object:
-            return await awaitable
+            return await result
 
         loop = self._running_loop()
         # The task runs in a copy of this thread's context, which is the caller's.
@@ -175,20 +166,20 @@ class Calls:
         with self._lock:
             if self._loop is None:
                 loop = asyncio.new_event_loop()
+
+                def run_and_close() -> None:
+                    try:
+                        loop.run_forever()
+                    finally:
+                        loop.close()
+
                 try:
-                    _start_daemon(partial(_run_and_close, loop), "claimspan-run-loop")
+                    _start_daemon(run_and_close, "claimspan-run-loop")
                 except ConfigError:
                     loop.close()  # else all that is awaited would wait for a loop that never runs
                     raise
                 self._loop = loop
             return self._loop
-
-
-def _run_and_close(loop: asyncio.AbstractEventLoop) -> None:
-    try:
-        loop.run_forever()
-    finally:
-        loop.close()
 
 
 def _start_daemon(target: Callable[[], None], name: str) -> None:
@@ -197,11 +188,7 @@ def _start_daemon(target: Callable[[], None], name: str) -> None:
     try:
         threading.Thread(target=target, name=name, daemon=True).start()
     except RuntimeError:
-        raise ConfigError(_NO_THREAD) from None
-
-
-def _plain(error: BaseException) -> Exception:
-    """An exception that a future carries: asyncio lets others end its event loop."""
-    if isinstance(error, Exception) and not isinstance(error, StopIteration):
-        return error
-    return CallEndedError(type(error).__name__)
+        raise ConfigError(
+            "no thread could be started for a question: lower --concurrency, or let the process "
+            "have more threads"
+        ) from None
