@@ -39,13 +39,10 @@ class Estimate:
     """Scores in the sample."""
 
     mean: float
-    """The weighted mean."""
-
     low: float | None
-    """Lower bound of the interval; None if there is too little to tell."""
+    """Lower bound of the interval; None, as ``high``, if there is too little to tell."""
 
     high: float | None
-    """Upper bound of the interval; None if there is too little to tell."""
 
 
 def estimate_mean(observations: Sequence[Observation], confidence: float = CONFIDENCE) -> Estimate:

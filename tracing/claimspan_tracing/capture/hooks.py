@@ -184,8 +184,8 @@ class Capture:
         Args:
             run_id: The run.
             outputs: What came out; kept by reference.
-            inputs: What went in, where it is known only now (streams).
-            kind: What it did, where only the outputs tell; None keeps what it started as.
+            inputs: What went in, if it is known only now (streams).
+            kind: What it did, if only the outputs tell; None keeps what it started as.
         """
         host = self._monitor.engine
         try:
@@ -223,8 +223,8 @@ class Capture:
         Args:
             run_id: The run.
             error: The exception, or its type. The type alone is kept.
-            inputs: What went in, where it is known only now.
-            kind: What it was to do, where only its end tells; None keeps what it started as.
+            inputs: What went in, if it is known only now.
+            kind: What it was to do, if only its end tells; None keeps what it started as.
         """
         host = self._monitor.engine
         with host.guard:
@@ -241,9 +241,9 @@ class Capture:
                 self._close(host, run.tree)
 
     def fail_with_part(self, run_id: Hashable) -> None:
-        """Note that a run has failed, where the framework does not report the exception.
+        """Note that a run has failed of which the framework does not report the exception.
 
-        The exception of its last failed child counts as the reason. Where no child failed, the
+        The exception of its last failed child counts as the reason. If no child failed, the
         run was cancelled.
         """
         host = self._monitor.engine
@@ -263,8 +263,8 @@ class Capture:
                 then could never be found abandoned.
 
         Returns:
-            True for a root: it stays open until ``end`` or ``fail``. Any other run
-            has ended, for now with None.
+            True for a root: it stays open until ``end`` or ``fail``. Any other run has ended, for
+            now with None.
         """
         host = self._monitor.engine
         with host.guard:
@@ -282,7 +282,7 @@ class Capture:
     def _tree_for(
         self, host: CaptureHost, run_id: Hashable, parent_id: Hashable | None, may_be_root: bool
     ) -> RunTree | None:
-        """Begin a tree for a run whose parent is not open; None where the run is not kept."""
+        """Begin a tree for a run whose parent is not open; None if the run is not kept."""
         table = host.table
         if parent_id is not None and (tree := table.tree_of(parent_id)) is not None:
             table.skip(run_id, tree)

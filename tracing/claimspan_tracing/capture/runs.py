@@ -52,14 +52,10 @@ class Run:
     """Identifies the run until it ends."""
 
     tree: RunTree
-    """The tree that the run belongs to."""
-
     parent: Run | None
     """The run that this one is part of; None for the root."""
 
     kind: RunKind
-    """What the run does."""
-
     name: object
     """Name of the run, as the framework shows it."""
 
@@ -129,7 +125,6 @@ class RunTree:
     """The root span."""
 
     reader: Reader
-    """Reads the framework's objects in the runs."""
 
     # Context variables, not OpenTelemetry's context alone: span processors of services stamp
     # tenant or user from variables of their own.

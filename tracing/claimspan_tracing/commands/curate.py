@@ -106,11 +106,7 @@ class Candidate:
     """One query that might be labelled."""
 
     query: str
-    """The user's question."""
-
     response: str = ""
-    """What the pipeline answered."""
-
     chunks: tuple[str, ...] = ()
     """The texts that it has read."""
 
@@ -118,8 +114,6 @@ class Candidate:
     """The application's own id of the query."""
 
     trace_id: str | None = None
-    """The trace that it belongs to."""
-
     sample_weight: float | None = None
     """How many records it stands for by the sampler's decision; None if there was none."""
 
@@ -263,11 +257,7 @@ class Pick:
     """A candidate that was picked."""
 
     candidate: Candidate
-    """The record."""
-
     reason: Reason
-    """What it was picked for."""
-
     weight: float | None = None
     """How many records of the files it stands for; None if it was not drawn at random."""
 

@@ -1,4 +1,4 @@
-"""``claimspan label`` and ``claimspan calibrate``: a judge is calibrated by what people have said."""
+"""``claimspan label`` and ``claimspan calibrate``: people label claims, and calibrate a judge."""
 
 from __future__ import annotations
 

@@ -78,8 +78,6 @@ class SampledRecord:
     """One record, as far as a mean needs it."""
 
     trace_id: str
-    """The trace that it belongs to."""
-
     group: str = ""
     """The value that records are grouped by; empty if the span has none."""
 
@@ -142,6 +140,21 @@ def _read_sample(path: Path, by: str | None, skipped: Skipped) -> list[SampledRe
         # The last one with scores: a record may be evaluated a second time after a crash.
         if record.scores or key not in found or not found[key].scores:
             found[key] = record
+    _add_carriers(records, carriers)
+    if not records:
+        raise NoRecordsError(
+            f"{path} has no span that claimspan evaluated: give a file of OTLP JSON lines that was "
+            "written while a claimspan monitor was running; `claimspan report` reads results"
+        )
+    for key, record in records.items():
+        record.group = groups.get(key, "")
+    return list(records.values())
+
+
+def _add_carriers(
+    records: dict[SpanKey, SampledRecord], carriers: Mapping[SpanKey, SampledRecord]
+) -> None:
+    """Give records the scores that stand on a span of their own."""
     for key, carrier in carriers.items():
         root = records.get(key)
         if not carrier.scores or (root is not None and root.scores):
@@ -153,14 +166,6 @@ def _read_sample(path: Path, by: str | None, skipped: Skipped) -> list[SampledRe
         # What a first judge or a user's feedback has decided is known to the carrier alone.
         if carrier.weight is not None:
             root.rate, root.weight, root.reason = carrier.rate, carrier.weight, carrier.reason
-    if not records:
-        raise NoRecordsError(
-            f"{path} has no span that claimspan evaluated: give a file of OTLP JSON lines that was "
-            "written while a claimspan monitor was running; `claimspan report` reads results"
-        )
-    for key, record in records.items():
-        record.group = groups.get(key, "")
-    return list(records.values())
 
 
 def _record(span: TraceSpan) -> SampledRecord:
@@ -193,8 +198,6 @@ class StatusCount:
     """The records that ended in one state."""
 
     records: int
-    """Number of records."""
-
     share: float | None
     """Share of the weight of all that was to be evaluated; None if it was not to be."""
 
@@ -207,8 +210,6 @@ class GroupStats:
     """The value that they have in common; empty if they are not grouped, or have none."""
 
     records: int
-    """Number of records."""
-
     evaluated: int
     """Records with scores."""
 
@@ -216,8 +217,6 @@ class GroupStats:
     """Records that these stand for: the sum of their weights."""
 
     metrics: Mapping[str, Estimate]
-    """Mean and interval of each metric."""
-
     statuses: Mapping[str, StatusCount]
     """The records without scores, by their state."""
 

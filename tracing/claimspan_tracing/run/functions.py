@@ -32,8 +32,6 @@ class Answer:
     """What a function returned."""
 
     text: str
-    """The answer."""
-
     documents: tuple[Document, ...] | None = None
     """What was retrieved; None if the function does not say."""
 

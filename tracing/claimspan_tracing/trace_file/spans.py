@@ -45,8 +45,6 @@ AttributeValue = str | int | float | bool | tuple[str, ...] | None
 """A value of an attribute; a list of any type is a tuple of texts."""
 
 Attributes = Mapping[str, AttributeValue]
-"""The attributes of one span, by name."""
-
 SpanKey = tuple[str, str]
 """Trace id and span id in hex."""
 
@@ -56,25 +54,18 @@ class TraceSpan:
     """One span of a trace file."""
 
     key: SpanKey
-    """Identifies the span."""
-
     parent: SpanKey
     """Key of the parent; its span id is empty if there is none."""
 
     name: str
-    """Name of the span."""
-
     start: int
-    """Nanoseconds since the epoch."""
+    """Nanoseconds since the epoch, as ``end``."""
 
     end: int
-    """Nanoseconds since the epoch."""
-
     links: tuple[SpanKey, ...]
     """Keys of the linked spans."""
 
     attributes: Attributes
-    """Name to value."""
 
 
 def number_on(attributes: Attributes, name: str) -> float | None:
