@@ -382,7 +382,11 @@ def test_a_check_of_an_integration_that_cannot_be_loaded_ends_no_other(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     broken = EntryPoint("haystack", "claimspan_haystack.no_such_module:check", CHECKS)
-    monkeypatch.setattr("claimspan_tracing.health.entry_points", lambda **_: [broken])
+
+    def installed(*, group: str) -> list[EntryPoint]:
+        return [broken] if group == CHECKS else []
+
+    monkeypatch.setattr("claimspan_tracing.health.entry_points", installed)
     diagnosis = checked(Monitor(tracer_provider=provider()))
 
     assert of(diagnosis, "haystack").found.startswith("the check could not be made")

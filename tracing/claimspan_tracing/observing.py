@@ -103,10 +103,11 @@ def observe(
 
 def _wrapped(function: _Function, opened: _Opened) -> _Function:
     """The function in its own kind: frameworks ask whether it is a coroutine function."""
-    call: _Function
+    wraps = functools.wraps(function)
     if inspect.isasyncgenfunction(function):
 
-        async def call(*args: object, **kwargs: object) -> AsyncGenerator[object, object]:
+        @wraps
+        async def agenerate(*args: object, **kwargs: object) -> AsyncGenerator[object, object]:
             record = opened(args, kwargs)
             inner = cast("AsyncGenerator[object, object]", function(*args, **kwargs))
             stream = _astream(record, inner)
@@ -116,22 +117,25 @@ def _wrapped(function: _Function, opened: _Opened) -> _Function:
             finally:
                 await stream.aclose()
 
-    elif inspect.isgeneratorfunction(function):
+        return agenerate
+    if inspect.isgeneratorfunction(function):
 
-        def call(*args: object, **kwargs: object) -> Generator[object, object, object]:
+        @wraps
+        def generate(*args: object, **kwargs: object) -> Generator[object, object, object]:
             record = opened(args, kwargs)
             inner = cast("Generator[object, object, object]", function(*args, **kwargs))
             return (yield from _stream(record, inner))
 
-    elif inspect.iscoroutinefunction(function):
+        return generate
+    if inspect.iscoroutinefunction(function):
 
-        async def call(*args: object, **kwargs: object) -> object:
+        @wraps
+        async def acall(*args: object, **kwargs: object) -> object:
             record = opened(args, kwargs)
             return await _awaited(record, cast("Awaitable[object]", function(*args, **kwargs)))
 
-    else:
-        call = _plain(function, opened)
-    return functools.wraps(function)(call)
+        return acall
+    return wraps(_plain(function, opened))
 
 
 def _plain(function: _Function, opened: _Opened) -> _Function:

@@ -285,13 +285,16 @@ def pick(
     free = [each for each in candidates if _nearest(each, chosen) < NEAR]
     # An equal share for each reason; the first ones get what is left over.
     each, over = divmod(n, len(reasons))
-    shares = {reason: each + (place < over) for place, reason in enumerate(reasons)}
+    shares: dict[Reason, int] = {
+        reason: each + (place < over) for place, reason in enumerate(reasons)
+    }
     # First, from all of them: what other reasons take away would no longer be drawn.
     drawn = random.Random(seed).sample(free, min(shares.pop("random", 0), len(free)))  # noqa: S311 - no secret
     picks = [Pick(one, "random", len(free) / len(drawn) * one.copies) for one in drawn]
     chosen += drawn
     # Once more, for what the shares have left over: a reason may have too few candidates.
-    for reason, share in [*shares.items(), *((reason, n) for reason in shares)]:
+    rest: list[tuple[Reason, int]] = [(reason, n) for reason in shares]
+    for reason, share in [*shares.items(), *rest]:
         wanted = min(share, n - len(picks))
         for candidate in _ordered(free, reason, chosen):
             if wanted <= 0:

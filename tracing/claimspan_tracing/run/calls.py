@@ -81,6 +81,7 @@ class Calls:
         """
         place = await self._places.get()
         call = _Call(has_returned=True)
+        limit = asyncio.timeout(timeout)
         try:
             try:
                 place.start()
@@ -88,7 +89,7 @@ class Calls:
                 raise _no_thread() from None
             call.has_returned = False
             work = partial(self._called, call, function)
-            async with asyncio.timeout(timeout) as limit:
+            async with limit:
                 return cast("_T", await place.run(work, context=copy_context()))
         except TimeoutError:
             if not limit.expired():
