@@ -60,7 +60,7 @@ def test_the_page_tells_in_about_ten_lines_how_to_add(seam: str) -> None:
 def test_every_path_on_the_page_is_there() -> None:
     paths = set(re.findall(r"`([\w./-]+/[\w./-]*)`", PAGE))
 
-    assert "tracing/claimspan_tracing/job/" in paths
+    assert "tracing/claimspan_tracing/job.py" in paths
     missing = {path for path in paths if "NAME" not in path and not (ROOT / path).exists()}
     assert missing == set()
 

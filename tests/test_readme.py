@@ -12,7 +12,7 @@ from claimspan import Evaluation, Label
 from claimspan.cli.main import SUMMARIES
 from claimspan_langchain import ClaimspanCallbackHandler
 from claimspan_tracing import Monitor
-from claimspan_tracing.export.trace_file import read_trace_file
+from claimspan_tracing.trace_file.records import read_trace_file
 
 from lc_pipelines import rag_chain
 

@@ -72,13 +72,15 @@ TRACING_ROOMS: Final[Mapping[str, frozenset[str]]] = {
     "job": SHARED | {"decide"},
     "read": SHARED | {"capture", "decide", "job", "grades"},
     "redact": SHARED | {"decide", "job"},
+    "estimates": frozenset(),
+    "trace_file": SHARED,
+    "providers": SHARED | {"job", "lifecycle", "trace_file"},
     "spool": SHARED | {"job"},
     "records": SHARED | {"capture", "decide", "job", "spool"},
     "dispatch": SHARED | {"decide", "job", "records", "redact"},
     "write": SHARED | {"decide", "job", "records"},
-    "export": SHARED | {"decide", "job", "lifecycle"},
     "deliver": SHARED | {"job", "lifecycle", "write"},
-    "alert": SHARED | {"decide", "deliver", "export", "lifecycle", "write"},
+    "alert": SHARED | {"decide", "deliver", "estimates", "lifecycle", "write"},
     "engine": SHARED
     | {
         "alert",
@@ -86,16 +88,16 @@ TRACING_ROOMS: Final[Mapping[str, frozenset[str]]] = {
         "decide",
         "deliver",
         "dispatch",
-        "export",
         "job",
         "lifecycle",
+        "providers",
         "read",
         "records",
         "redact",
     }
     | {"spool", "write"},
     "options": SHARED | {"alert", "decide", "deliver", "dispatch", "redact", "spool", "write"},
-    "health": SHARED | {"decide", "dispatch", "engine", "export", "records"},
+    "health": SHARED | {"decide", "dispatch", "engine", "providers", "records"},
     "monitor": SHARED
     | {
         "alert",
@@ -104,32 +106,41 @@ TRACING_ROOMS: Final[Mapping[str, frozenset[str]]] = {
         "deliver",
         "dispatch",
         "engine",
-        "export",
         "health",
         "lifecycle",
         "observed",
         "options",
         "records",
+        "providers",
         "redact",
     }
     | {"write"},
-    "doctor": frozenset({"health", "monitor", "options"}),
     "shared": SHARED | {"lifecycle", "monitor"},
     "observing": SHARED | {"capture", "monitor", "observed", "shared"},
     "remote": SHARED
-    | {"decide", "deliver", "dispatch", "export", "job", "monitor", "options", "redact", "write"},
-    "spool_command": frozenset({"remote", "spool"}),
-    "curate": SHARED | {"export"},
-    "label": SHARED | {"export"},
-    "run": SHARED | {"capture", "decide", "export", "job", "monitor", "observed", "write"},
+    | {
+        "decide",
+        "deliver",
+        "dispatch",
+        "job",
+        "monitor",
+        "options",
+        "providers",
+        "redact",
+        "write",
+    },
+    "commands": SHARED
+    | {"decide", "estimates", "health", "monitor", "options", "remote", "spool", "trace_file"},
+    "run": SHARED
+    | {"capture", "decide", "job", "monitor", "observed", "providers", "trace_file", "write"},
     "model_objects": SHARED,
     "adapters": SHARED
-    | {"capture", "deliver", "dispatch", "export", "job", "lifecycle", "model_objects", "monitor"}
-    | {"options", "read", "redact", "remote", "run", "shared", "grades", "write"},
+    | {"capture", "deliver", "dispatch", "grades", "job", "lifecycle", "model_objects", "monitor"}
+    | {"options", "providers", "read", "redact", "remote", "run", "shared", "write"},
     "testing": SHARED | {"decide", "job", "monitor", "write"},
     "__init__": frozenset(
-        {"alert", "decide", "deliver", "export", "health", "job", "lifecycle", "monitor"}
-        | {"observed", "observing", "records", "redact", "sigterm", "write"}
+        {"alert", "decide", "deliver", "health", "job", "lifecycle", "monitor", "observed"}
+        | {"observing", "providers", "records", "redact", "sigterm", "write"}
     ),
 }
 """Room of tracing to the rooms that it may import. Only the engine knows all of them."""

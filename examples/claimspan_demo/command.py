@@ -167,7 +167,7 @@ def _ask(
     from claimspan_demo.retriever import Bm25Retriever
     from claimspan_langchain import ClaimspanCallbackHandler
     from claimspan_tracing import Monitor, configure
-    from claimspan_tracing.export.trace_file import read_trace_file
+    from claimspan_tracing.trace_file.records import read_trace_file
 
     provider = configure(file=traces, service_name="claimspan-demo")
     if beside is not None:

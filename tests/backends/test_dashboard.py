@@ -38,7 +38,7 @@ from opentelemetry.exporter.prometheus import PrometheusMetricReader
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
-from claimspan_tracing.export.otlp_file import OtlpFileExporter
+from claimspan_tracing.trace_file.writing import OtlpFileExporter
 from prometheus_client import start_http_server
 from claimspan.cost.usage import Usage, add_usage
 from lc_pipelines import rag_chain

@@ -18,8 +18,7 @@ from claimspan.report import ReportSystem, outline, render_markdown, render_repo
 from claimspan.results import ResultRow
 from claimspan.results.result_file import ResultFile
 from claimspan.statistics import mean_estimates
-from claimspan_tracing.export.sample import SampledRecord
-from claimspan_tracing.export.stats import group_stats
+from claimspan_tracing.commands.stats import SampledRecord, group_stats
 
 from many_entries import many_entries, many_rows
 

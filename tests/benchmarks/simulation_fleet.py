@@ -31,6 +31,7 @@ from claimspan import Chunk, RagRecord
 from claimspan.cost.budget import Budget
 from claimspan.judges import Judge
 from claimspan_tracing.adapters import RunTree
+from claimspan_tracing.commands.stats import SampledRecord
 from claimspan_tracing.decide.decider import Decider
 from claimspan_tracing.decide.sampling import Decision, Facts, Sampler
 from claimspan_tracing.decide.status import Status
@@ -39,7 +40,6 @@ from claimspan_tracing.dispatch.evaluator import Evaluator
 from claimspan_tracing.dispatch.judging import LocalDispatcher
 from claimspan_tracing.dispatch.loop_thread import Worker
 from claimspan_tracing.engine.evaluations import Evaluations
-from claimspan_tracing.export.sample import SampledRecord
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.job import Job, JobKey, Outcome
 from claimspan_tracing.records import Event, Exports, Record, Records

@@ -14,9 +14,8 @@ from results import Bar, Curve, Plot, Results, Table
 from simulation_judge import HOUR, Traffic
 
 from claimspan.cost.usage import Usage
-from claimspan_tracing.export.estimates import Estimate
-from claimspan_tracing.export.sample import SampledRecord
-from claimspan_tracing.export.stats import group_stats
+from claimspan_tracing.commands.stats import SampledRecord, group_stats
+from claimspan_tracing.estimates import Estimate
 from claimspan_tracing.records import Stats
 
 __all__ = ["OWN_SECONDS", "WINDOW", "Day", "Policy", "results_of"]

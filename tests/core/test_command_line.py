@@ -77,7 +77,7 @@ def test_a_command_loads_no_other_command() -> None:
     done = claimspan("report", "--help")
 
     assert done.returncode == 0
-    assert loaded(done) & command_modules() == {"claimspan_tracing.export.commands"}
+    assert loaded(done) & command_modules() == {"claimspan_tracing.commands.report"}
 
 
 # --- what is listed ---

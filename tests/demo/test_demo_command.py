@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from claimspan import Label
 from claimspan.report import ReportClaim, ReportEntry
-from claimspan_tracing.export.trace_file import read_trace_file
+from claimspan_tracing.trace_file.records import read_trace_file
 
 from judge_server import judge_server
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from claimspan_tracing.export.trace_file import read_trace_file
+from claimspan_tracing.trace_file.records import read_trace_file
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SCRIPTS = sorted(path.name for path in EXAMPLES.glob("*.py"))

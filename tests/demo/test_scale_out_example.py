@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from claimspan_tracing.export.trace_file import read_trace_file
+from claimspan_tracing.trace_file.records import read_trace_file
 
 from redis_server import redis_server
 from worker_processes import celery_worker, wait_for, worker_process

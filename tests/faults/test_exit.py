@@ -174,7 +174,7 @@ def test_without_threads_records_are_counted_and_no_file_stays_open(tmp_path: Pa
     code = """
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
-from claimspan_tracing.export.otlp_file import OtlpFileExporter
+from claimspan_tracing.trace_file.writing import OtlpFileExporter
 provider = TracerProvider()
 provider.add_span_processor(SimpleSpanProcessor(OtlpFileExporter("claimspan-traces.jsonl")))
 import gc, os

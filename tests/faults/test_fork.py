@@ -114,8 +114,8 @@ def test_a_child_forked_during_an_export_to_the_trace_file_works(tmp_path: Path)
         + """
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
-from claimspan_tracing.export import line_file
-from claimspan_tracing.export.otlp_file import OtlpFileExporter
+from claimspan_tracing.trace_file import writing as line_file
+from claimspan_tracing.trace_file.writing import OtlpFileExporter
 exporter = OtlpFileExporter("claimspan-traces.jsonl")
 provider = TracerProvider()
 provider.add_span_processor(BatchSpanProcessor(exporter))

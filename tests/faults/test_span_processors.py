@@ -141,7 +141,7 @@ def test_a_root_that_cannot_start_is_counted_and_makes_no_records_of_its_parts(
     assert stats.produced == balance(stats) == 5
     assert (stats.spans_lost, stats.faults) == (5, 5)
     assert spans.all == ()
-    assert len(monitor.engine.table) == 0
+    assert len(monitor.engine.table.runs) == 0
 
 
 def test_a_flush_after_the_fault_is_over_is_clean_again(

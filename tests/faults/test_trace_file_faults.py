@@ -26,16 +26,14 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 from claimspan.errors import ConfigError
 from claimspan.files.private import write_private
-from claimspan_tracing.export.line_file import LOCK_SECONDS, LineFile
-from claimspan_tracing.export.otlp_file import OtlpFileExporter
-from claimspan_tracing.export.otlp_json import read_spans
-from claimspan_tracing.export.skipped import Skipped
+from claimspan_tracing.trace_file.spans import Skipped, read_spans
+from claimspan_tracing.trace_file.writing import LOCK_SECONDS, LineFile, OtlpFileExporter
 
 WRITER = """
 import sys
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
-from claimspan_tracing.export.otlp_file import OtlpFileExporter
+from claimspan_tracing.trace_file.writing import OtlpFileExporter
 
 path, name, spans, max_bytes = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
 provider = TracerProvider()
@@ -248,7 +246,7 @@ import os, sys, threading, warnings
 from pathlib import Path
 from claimspan.errors import ConfigError
 from claimspan.files.private import write_private
-from claimspan_tracing.export.line_file import LineFile
+from claimspan_tracing.trace_file.writing import LineFile
 
 warnings.simplefilter("ignore", DeprecationWarning)  # Python dislikes forks of threaded programs
 file = LineFile(sys.argv[1], 2**30, what="traces")

@@ -59,4 +59,4 @@ def test_attaching_and_detaching_while_others_run_is_not_seen_by_them(
     # Some were asked while we were attached, and none of those is left open.
     assert monitor.stats.produced > 0
     assert monitor.stats.pending == 0
-    assert len(monitor.engine.table) == 0
+    assert len(monitor.engine.table.runs) == 0

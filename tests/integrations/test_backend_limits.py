@@ -9,7 +9,7 @@ import pytest
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export import SpanExportResult
 
-from claimspan_tracing.export.span_exporters import span_exporters
+from claimspan_tracing.providers.exporters import span_exporters
 
 from backend_rules import RULES, Sampled, Shown, evaluations_of, tail_sampling
 from otlp_receiver import Answer, Request, receiver, spans_in

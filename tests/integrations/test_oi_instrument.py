@@ -24,7 +24,7 @@ from claimspan_langchain import ClaimspanCallbackHandler
 from claimspan_openinference import ClaimspanSpanProcessor
 from claimspan_tracing import Monitor
 from claimspan_tracing.adapters import chain_of, processors_of, run_suppressed
-from claimspan_tracing.export import exporting
+from claimspan_tracing.providers import chains
 
 from lc_pipelines import rag_chain
 from support import ScriptedJudge, Spans, score_names
@@ -297,7 +297,7 @@ class TracerProviderLike(TracerProvider):
 @pytest.fixture
 def never_said(monkeypatch: pytest.MonkeyPatch) -> None:
     """As in a new process: nothing was warned of."""
-    exporting._was_said.clear()  # pyright: ignore[reportPrivateUsage] - there is one for the process
+    chains._was_said.clear()  # pyright: ignore[reportPrivateUsage] - there is one for the process
 
 
 @pytest.mark.usefixtures("never_said")

@@ -23,9 +23,9 @@ from opentelemetry.trace import get_tracer_provider
 from claimspan.comparison.systems import read_system
 from claimspan.evaluation.selection import Selection
 from claimspan.results import ResultRow
-from claimspan_tracing.export.trace_file import read_trace_file
-from claimspan_tracing.run.dataset import read_dataset
+from claimspan_tracing.run.files import read_dataset
 from claimspan_tracing.run.session import RunSettings, Session
+from claimspan_tracing.trace_file.records import read_trace_file
 
 from judge_server import judge_server
 from otlp_receiver import receiver

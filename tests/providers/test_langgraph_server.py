@@ -14,7 +14,7 @@ import pytest
 from pydantic import JsonValue
 
 from claimspan.report import ReportEntry
-from claimspan_tracing.export.trace_file import read_trace_file
+from claimspan_tracing.trace_file.records import read_trace_file
 
 from environments import ROOT, SOURCES, environment
 from pipelines import answer_to, passages_for

@@ -21,11 +21,11 @@ from claimspan.files.record_files import read_records
 from claimspan.report import ReportEntry, render_report, summarise
 from claimspan_langchain import ClaimspanCallbackHandler
 from claimspan_tracing import semconv
-from claimspan_tracing.export.otlp_file import OtlpFileExporter
-from claimspan_tracing.export.skipped import Skipped
-from claimspan_tracing.export.trace_file import read_trace_file
 from claimspan_tracing.testing import InMemoryMonitor
 from claimspan_tracing.text import clean
+from claimspan_tracing.trace_file.records import read_trace_file
+from claimspan_tracing.trace_file.spans import Skipped
+from claimspan_tracing.trace_file.writing import OtlpFileExporter
 
 from damage import DAMAGES, damage
 from lc_pipelines import rag_chain
@@ -214,8 +214,8 @@ BIG = """
 import sys
 from pathlib import Path
 from claimspan.errors import NoRecordsError
-from claimspan_tracing.export.skipped import Skipped
-from claimspan_tracing.export.trace_file import read_trace_file
+from claimspan_tracing.trace_file.spans import Skipped
+from claimspan_tracing.trace_file.records import read_trace_file
 
 def peak():  # not ru_maxrss, which a process inherits from the one that started it
     status = Path("/proc/self/status").read_text()

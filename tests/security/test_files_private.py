@@ -23,7 +23,7 @@ from claimspan.files.private import create_private, write_private
 from claimspan.judges.verdict_cache import VerdictCache
 from claimspan.results.result_file import ResultFile
 from claimspan_tracing import configure
-from claimspan_tracing.export.otlp_file import OtlpFileExporter
+from claimspan_tracing.trace_file.writing import OtlpFileExporter
 
 WRITERS: dict[str, Callable[[Path], object]] = {
     "traces": OtlpFileExporter,
@@ -195,7 +195,7 @@ def test_a_set_up_without_permission_says_so(tmp_path: Path) -> None:
     folder.chmod(0o555)
     program = (
         "import os, sys\n"
-        "from claimspan_tracing.export.otlp_file import OtlpFileExporter\n"
+        "from claimspan_tracing.trace_file.writing import OtlpFileExporter\n"
         "if os.geteuid() == 0: os.setuid(65534)\n"
         "OtlpFileExporter(sys.argv[1])\n"
     )

@@ -25,8 +25,8 @@ from claimspan.errors import JudgeError
 from claimspan.judges import OpenAIJudge
 from claimspan_langchain import ClaimspanCallbackHandler
 from claimspan_tracing import Finished, Monitor
-from claimspan_tracing.export.otlp_file import OtlpFileExporter
 from claimspan_tracing.monitor import MonitorOptions
+from claimspan_tracing.trace_file.writing import OtlpFileExporter
 from claimspan_tracing.write import signals
 
 from hs_driver import HaystackDriver

@@ -12,9 +12,8 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from claimspan_tracing.export.otlp_json import TraceSpan, read_spans
-from claimspan_tracing.export.skipped import Skipped
 from claimspan_tracing.job import JobKey
+from claimspan_tracing.trace_file.spans import Skipped, TraceSpan, read_spans
 
 from spool_victim import FILE, LEASE_SECONDS, TRACES
 

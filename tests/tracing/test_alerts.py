@@ -12,7 +12,7 @@ from claimspan.errors import ConfigError
 from claimspan.evaluation.selection import FunctionMetric, Selection
 from claimspan_tracing import Alert, AlertEvent, AlertState
 from claimspan_tracing.alert import MAX_SAMPLES, Sample, Window, check_measured
-from claimspan_tracing.export.estimates import Observation, effective_size, estimate_mean
+from claimspan_tracing.estimates import Observation, effective_size, estimate_mean
 
 Draw = Callable[[random.Random], float]
 

@@ -211,7 +211,7 @@ def test_the_books_balance_on_every_look_whatever_goes_wrong(
     assert all(a.produced <= b.produced for a, b in pairwise(seen))
     assert stats.produced == balance(stats) == asked
     assert stats.pending == stats.queued == stats.queued_bytes == 0
-    assert len(monitor.engine.table) == 0
+    assert len(monitor.engine.table.runs) == 0
     assert stats.evaluated > 0
     assert stats.spans_lost > 0
     assert stats.faults > stats.spans_lost

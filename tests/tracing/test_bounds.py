@@ -61,13 +61,13 @@ def test_runs_beyond_the_bound_of_one_query_are_counted_and_not_kept(
     def below(root: Hashable) -> None:
         for _ in range(MAX_TREE_RUNS + 500):
             one_run(capture, RunKind.GENERATOR, root, ["q"], "a")
-        kept.append(len(monitor.engine.table))
+        kept.append(len(monitor.engine.table.runs))
 
     answered(capture, below)
     assert monitor.flush()
 
     assert kept == [MAX_TREE_RUNS]
-    assert len(monitor.engine.table) == 0
+    assert len(monitor.engine.table.runs) == 0
     assert monitor.stats.produced == monitor.stats.evaluated == 1
     # The root, the retriever and the generators that were kept make the runs of the tree.
     with_span = len(spans.of_kind("LLM")) + len(spans.of_kind("RETRIEVER"))
@@ -96,7 +96,7 @@ def test_what_runs_below_a_run_that_was_not_kept_is_no_query_of_its_own(
     assert monitor.flush()
 
     assert monitor.stats.produced == 1
-    assert len(monitor.engine.table) == 0
+    assert len(monitor.engine.table.runs) == 0
 
 
 def test_of_too_many_runs_the_first_and_the_last_get_a_span(
@@ -131,7 +131,7 @@ def test_starts_without_an_end_leave_a_bounded_table_and_are_all_counted(
             monitor.flush(30)  # so that what is given up does not fill the queue
     monitor.flush(30)
 
-    assert len(monitor.engine.table) == MAX_OPEN_TREES
+    assert len(monitor.engine.table.runs) == MAX_OPEN_TREES
     stats = monitor.stats
     assert stats.produced == MAX_OPEN_TREES
     ended = sum(stats.skipped.values()) + sum(stats.dropped.values())
@@ -265,7 +265,7 @@ def test_a_root_can_be_given_up_as_soon_as_it_can_be_found() -> None:
         is_watched = True
 
         def __hash__(self) -> int:
-            if self.is_watched and any(run.id is self for run in table.open_runs()):
+            if self.is_watched and any(run.id is self for run in list(table.runs.values())):
                 self.is_watched = False
                 table.close(tree)
             return 1

@@ -75,31 +75,31 @@ def text(length: int = len(TEXT)) -> str:
 def test_a_text_counts_wherever_it_is(reader: Reader, value: object) -> None:
     # LangChain keeps a second copy of what a chat model says, as the text of the generation.
     copies = 2 if isinstance(value, LLMResult) else 1
-    assert len(TEXT) <= weigh(value, reader, set()) < 1.1 * copies * len(TEXT)
+    assert len(TEXT) <= weigh([value], reader, set()) < 1.1 * copies * len(TEXT)
 
 
 def test_the_object_that_llama_index_calls_is_not_the_records() -> None:
     engine = Response(response=TEXT)
 
-    assert weigh(Call(engine, {}), LlamaIndexReader(), set()) < 1_000
+    assert weigh([Call(engine, {})], LlamaIndexReader(), set()) < 1_000
 
 
 def test_the_same_text_counts_once_for_each_query() -> None:
     seen: set[int] = set()
     reader, shared = LangChainReader(), text()
 
-    sizes = [weigh({"answer": shared}, reader, seen) for _ in range(3)]
+    sizes = [weigh([{"answer": shared}], reader, seen) for _ in range(3)]
 
     assert sizes[0] >= len(shared)
     assert max(sizes[1:]) < 1_000
-    assert weigh(text(), reader, seen) >= len(shared)
+    assert weigh([text()], reader, seen) >= len(shared)
 
 
 @pytest.mark.parametrize(("letter", "width"), [("x", 1), ("ж", 2), ("語", 2), ("🗼", 4)])
 def test_a_text_counts_with_the_bytes_that_python_keeps_for_it(letter: str, width: int) -> None:
     value = letter * 10_000
 
-    assert weigh(value, LangChainReader(), set()) == pytest.approx(10_000 * width, rel=0.05)
+    assert weigh([value], LangChainReader(), set()) == pytest.approx(10_000 * width, rel=0.05)
 
 
 def test_of_a_long_list_some_items_are_looked_at_and_stand_for_all() -> None:
@@ -111,7 +111,7 @@ def test_of_a_long_list_some_items_are_looked_at_and_stand_for_all() -> None:
             return super().parts(value)
 
     documents = [Document(page_content=text(1_000)) for _ in range(20 * MAX_ITEMS)]
-    size = weigh({"documents": documents}, Watching(), set())
+    size = weigh([{"documents": documents}], Watching(), set())
 
     assert size == pytest.approx(len(documents) * 1_000, rel=0.5)
     assert len(looked_at) <= MAX_ITEMS
@@ -123,8 +123,8 @@ def test_a_value_that_holds_itself_is_weighed() -> None:
     nested: dict[str, object] = {}
     nested["self"] = nested
 
-    assert weigh(loop, LangChainReader(), set()) >= len(TEXT)
-    assert weigh(nested, LangChainReader(), set()) > 0
+    assert weigh([loop], LangChainReader(), set()) >= len(TEXT)
+    assert weigh([nested], LangChainReader(), set()) > 0
 
 
 def test_a_run_whose_size_cannot_be_found_ends_all_the_same(
@@ -206,7 +206,7 @@ def test_a_query_that_can_never_fit_lets_go_of_its_texts_while_it_runs(
         step = RunnableLambda(long_answer)
         for _ in range(8):
             step.invoke(query)
-        runs = list(monitor.engine.table.open_runs())
+        runs = list(monitor.engine.table.runs.values())
         kept.append(sum(len(run.outputs) for run in runs if isinstance(run.outputs, str)))
         return "fine"
 

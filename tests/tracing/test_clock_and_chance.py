@@ -10,7 +10,7 @@ import pytest
 from opentelemetry.sdk.trace import TracerProvider
 
 from claimspan_langchain import ClaimspanCallbackHandler
-from claimspan_tracing.export.own_ids import draw_own_ids
+from claimspan_tracing.providers.sdk import draw_own_ids
 
 from lc_pipelines import rag_chain
 from support import MonitorFactory

@@ -20,9 +20,8 @@ from claimspan.results import ResultRow
 from claimspan.verdicts import Claim, VerdictMatrices
 from claimspan_langchain import ClaimspanCallbackHandler
 from claimspan_tracing import Monitor
-from claimspan_tracing.curate.candidates import Candidate
-from claimspan_tracing.curate.picking import NEAR, pick
-from claimspan_tracing.export.otlp_file import OtlpFileExporter
+from claimspan_tracing.commands.curate import NEAR, Candidate, pick
+from claimspan_tracing.trace_file.writing import OtlpFileExporter
 
 from command_line import invoke, run
 from lc_pipelines import rag_chain

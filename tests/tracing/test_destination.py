@@ -16,7 +16,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
 
 from claimspan.errors import ConfigError, MissingExtraError
 from claimspan_tracing import configure
-from claimspan_tracing.export.providers import TracerSource
+from claimspan_tracing.providers.source import TracerSource
 
 from otlp_receiver import receiver
 from processes import start, wait_for

@@ -7,6 +7,7 @@ import json
 import sys
 import time
 from collections.abc import Iterable, Sequence
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Final
 
@@ -28,6 +29,7 @@ from claimspan_haystack.checks import check_slot
 from claimspan_langchain import ClaimspanCallbackHandler
 from claimspan_openinference import ClaimspanSpanProcessor
 from claimspan_tracing import Diagnosis, Finding, Monitor, configure
+from claimspan_tracing.health import CHECKS
 
 from command_line import invoke
 from exit_judges import Hanging
@@ -365,6 +367,30 @@ def test_variables_that_keep_spans_back_are_named(
 
     assert found.state == state
     assert variable in found.found
+
+
+def test_a_value_by_which_the_sdk_is_not_switched_off_is_no_failure(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monitor = Monitor(tracer_provider=provider())
+    monkeypatch.setenv("OTEL_SDK_DISABLED", "1")  # the SDK reads no other value than "true"
+
+    assert not any(each.check == "environment" for each in checked(monitor))
+
+
+def test_a_check_of_an_integration_that_cannot_be_loaded_ends_no_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    broken = EntryPoint("haystack", "claimspan_haystack.no_such_module:check", CHECKS)
+
+    def installed(*, group: str) -> list[EntryPoint]:
+        return [broken] if group == CHECKS else []
+
+    monkeypatch.setattr("claimspan_tracing.health.entry_points", installed)
+    diagnosis = checked(Monitor(tracer_provider=provider()))
+
+    assert of(diagnosis, "haystack").found.startswith("the check could not be made")
+    assert of(diagnosis, "records").state == "ok"
 
 
 def test_replaced_methods_of_haystacks_tracer_are_a_failure_until_ours_is_undone(

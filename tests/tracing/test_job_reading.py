@@ -21,9 +21,8 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 from claimspan_langchain import ClaimspanCallbackHandler
 from claimspan_tracing import Finished, Job, PiiRedactor
-from claimspan_tracing.capture.reader import Document as Found
-from claimspan_tracing.capture.reader import Generation, Retrieval
-from claimspan_tracing.capture.runs import Run, RunKind, RunTree
+from claimspan_tracing.capture.runs import Document as Found
+from claimspan_tracing.capture.runs import Generation, Retrieval, Run, RunKind, RunTree
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.read.job_reader import read_job
 from claimspan_tracing.redact.redaction import MARGIN_BYTES, Redaction

@@ -9,8 +9,8 @@ from pathlib import Path
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 
 from claimspan_langchain import ClaimspanCallbackHandler
-from claimspan_tracing.export.otlp_file import OtlpFileExporter
 from claimspan_tracing.testing import InMemoryMonitor
+from claimspan_tracing.trace_file.writing import OtlpFileExporter
 
 from command_line import invoke, run
 from lc_pipelines import rag_chain

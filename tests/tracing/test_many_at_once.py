@@ -83,7 +83,7 @@ def test_of_a_thousand_queries_at_once_each_has_its_own_chunks_answer_and_trace(
     assert monitor.flush(60)
 
     assert monitor.stats.produced == QUERIES
-    assert len(monitor.engine.table) == 0
+    assert len(monitor.engine.table.runs) == 0
     retrievals = {ids(span).trace_id: span for span in spans.of_kind("RETRIEVER")}
     seen: set[str] = set()
     for root in spans.roots:

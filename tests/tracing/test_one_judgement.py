@@ -23,10 +23,10 @@ from claimspan.results.rows import ResultRow
 from claimspan.testing import ScriptedJudge
 from claimspan.verdicts import Label
 from claimspan_tracing import Monitor, semconv
-from claimspan_tracing.export.otlp_file import OtlpFileExporter
-from claimspan_tracing.export.report_entries import entry_of
-from claimspan_tracing.export.trace_file import read_trace_file
+from claimspan_tracing.run.entries import entry_of
 from claimspan_tracing.testing import CapturedRecord, InMemoryMonitor
+from claimspan_tracing.trace_file.records import read_trace_file
+from claimspan_tracing.trace_file.writing import OtlpFileExporter
 
 QUESTION: Final = "How long is the Drava?"
 ANSWER: Final = "It is long. It is wide. It is old."

@@ -20,7 +20,7 @@ from opentelemetry.util.types import AttributeValue
 
 from claimspan.errors import ConfigError
 from claimspan.text.shapes import is_list, is_mapping
-from claimspan_tracing.export.otlp_file import OtlpFileExporter
+from claimspan_tracing.trace_file.writing import OtlpFileExporter
 
 ATTRIBUTES: dict[str, AttributeValue] = {
     "text": "Čoln, 船, \N{ROWBOAT}",

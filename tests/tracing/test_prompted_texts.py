@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from claimspan_tracing.capture.reader import Document
+from claimspan_tracing.capture.runs import Document
 from claimspan_tracing.read.answering import Generated, answering
 from claimspan_tracing.read.context import Candidates, Context, find_context
 from claimspan_tracing.read.prompted import InOrder, read_texts

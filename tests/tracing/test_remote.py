@@ -22,7 +22,7 @@ from claimspan.testing import ScriptedJudge
 from claimspan_langchain import ClaimspanCallbackHandler
 from claimspan_phoenix import PhoenixWriter
 from claimspan_tracing import Finished, Job, Status
-from claimspan_tracing.export import carrier_provider
+from claimspan_tracing.providers import sdk
 from claimspan_tracing.remote import RemoteEvaluation, carrier_span_id
 from claimspan_tracing.suppression import is_suppressed
 from claimspan_tracing.testing import InMemoryMonitor
@@ -78,7 +78,7 @@ def backend(monkeypatch: pytest.MonkeyPatch) -> Backend:
     def exporters(endpoint: str | None, file: str | None) -> list[SpanExporter]:
         return [made]
 
-    monkeypatch.setattr(carrier_provider, "span_exporters", exporters)
+    monkeypatch.setattr(sdk, "span_exporters", exporters)
     return made
 
 

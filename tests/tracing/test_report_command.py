@@ -17,9 +17,9 @@ from claimspan.files.record_rows import Recorded
 from claimspan.report import ReportOutline
 from claimspan.results.rag_results import RagResult
 from claimspan_langchain import ClaimspanCallbackHandler
-from claimspan_tracing.export.otlp_file import OtlpFileExporter
-from claimspan_tracing.export.trace_file import read_trace_file
 from claimspan_tracing.testing import InMemoryMonitor
+from claimspan_tracing.trace_file.records import read_trace_file
+from claimspan_tracing.trace_file.writing import OtlpFileExporter
 
 from command_line import invoke, run
 from lc_pipelines import Shelf, documents_for, rag_chain

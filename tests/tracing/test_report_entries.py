@@ -20,11 +20,11 @@ from claimspan.errors import JudgeError
 from claimspan.report import ReportEntry
 from claimspan.testing import ScriptedJudge
 from claimspan_langchain import ClaimspanCallbackHandler
-from claimspan_tracing.export.otlp_file import OtlpFileExporter
-from claimspan_tracing.export.report_entries import entry_of
-from claimspan_tracing.export.trace_file import read_trace_file
 from claimspan_tracing.monitor import MonitorOptions
+from claimspan_tracing.run.entries import entry_of
 from claimspan_tracing.testing import InMemoryMonitor
+from claimspan_tracing.trace_file.records import read_trace_file
+from claimspan_tracing.trace_file.writing import OtlpFileExporter
 
 from hs_pipelines import rag_pipeline
 from lc_pipelines import Echo, Shelf, documents_for, rag_chain

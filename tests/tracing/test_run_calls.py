@@ -46,7 +46,7 @@ def test_what_waits_for_a_place_is_not_counted_as_hanging() -> None:
     assert left_behind == 0
 
 
-@pytest.mark.parametrize("name", ["claimspan-run", "claimspan-run-loop"])
+@pytest.mark.parametrize("name", ["claimspan-run-0", "claimspan-run-loop"])
 def test_after_a_thread_that_could_not_start_the_next_call_is_answered(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

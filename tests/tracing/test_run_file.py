@@ -10,8 +10,7 @@ from claimspan.errors import ConfigError
 from claimspan.evaluation.result import Evaluation
 from claimspan.records import RagRecord
 from claimspan.results.rows import ResultRow
-from claimspan_tracing.run.dataset import DatasetItem
-from claimspan_tracing.run.run_file import RunFile
+from claimspan_tracing.run.files import DatasetItem, RunFile
 
 ITEMS = [DatasetItem("Wie groß?"), DatasetItem("Wie schön?")]
 

@@ -21,8 +21,8 @@ from pydantic import BaseModel
 
 from claimspan_langchain import ClaimspanCallbackHandler
 from claimspan_tracing import Monitor, Rule, RuleSampler, attribute, semconv
-from claimspan_tracing.export.estimates import Estimate, Observation, estimate_mean
-from claimspan_tracing.export.otlp_file import OtlpFileExporter
+from claimspan_tracing.estimates import Estimate, Observation, estimate_mean
+from claimspan_tracing.trace_file.writing import OtlpFileExporter
 
 from command_line import invoke, run
 from lc_pipelines import Shelf

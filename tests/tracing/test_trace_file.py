@@ -14,9 +14,9 @@ from claimspan import Label
 from claimspan.errors import ConfigError
 from claimspan.metrics import METRICS
 from claimspan_tracing import semconv
-from claimspan_tracing.export.commands import report
-from claimspan_tracing.export.skipped import Skipped
-from claimspan_tracing.export.trace_file import read_trace_file
+from claimspan_tracing.commands.report import report
+from claimspan_tracing.trace_file.records import read_trace_file
+from claimspan_tracing.trace_file.spans import Skipped
 
 Value = str | int | float | bool | Sequence[str]
 Json = dict[str, JsonValue]

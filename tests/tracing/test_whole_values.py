@@ -14,7 +14,7 @@ from claimspan_langchain import ClaimspanCallbackHandler
 from claimspan_langfuse import LangfuseWriter
 from claimspan_mlflow import MLflowWriter
 from claimspan_tracing import Monitor
-from claimspan_tracing.export.bounded_requests import BoundedRequests
+from claimspan_tracing.providers.exporters import BoundedRequests
 
 from lc_pipelines import rag_chain
 from support import MonitorFactory, Spans, attributes

@@ -22,12 +22,12 @@ from claimspan_tracing.decide.rules import (
 from claimspan_tracing.decide.sampling import Decision, Facts, RateSampler, Sampler
 from claimspan_tracing.decide.status import Status
 from claimspan_tracing.decide.thinning import Throttle
-from claimspan_tracing.export.providers import configure
 from claimspan_tracing.health import Diagnosis, Finding
 from claimspan_tracing.job import Job, Outcome
 from claimspan_tracing.monitor import CapturedRecord, Monitor
 from claimspan_tracing.observed import ObservedRecord, current_record
 from claimspan_tracing.observing import observe
+from claimspan_tracing.providers.source import configure
 from claimspan_tracing.records.table import Stats
 from claimspan_tracing.redact.pii import PiiRedactor
 from claimspan_tracing.sigterm import install_sigterm

@@ -13,11 +13,18 @@ from opentelemetry.trace import TracerProvider
 from claimspan.errors import ConfigError
 from claimspan.text.shapes import is_list, is_mapping
 from claimspan.text.structured import ANSWER_FIELDS, fields_of, structured_text, texts_in
-from claimspan_tracing.capture.hooks import Capture
-from claimspan_tracing.capture.paths import Key, value_at
-from claimspan_tracing.capture.reader import Document, Generation, Reader, Retrieval
-from claimspan_tracing.capture.request import leave_out, request_context
-from claimspan_tracing.capture.runs import Run, RunKind, RunTree
+from claimspan_tracing.capture.hooks import Capture, leave_out, request_context
+from claimspan_tracing.capture.runs import (
+    Document,
+    Generation,
+    Key,
+    Reader,
+    Retrieval,
+    Run,
+    RunKind,
+    RunTree,
+    value_at,
+)
 from claimspan_tracing.deliver.backend_writer import BackendWriter, ScoredChunk, ScoredRecord
 from claimspan_tracing.deliver.delivery import Delivery
 from claimspan_tracing.deliver.http import (
@@ -28,8 +35,6 @@ from claimspan_tracing.deliver.http import (
     checked_address,
 )
 from claimspan_tracing.dispatch.dispatcher import Deliver, Dispatcher
-from claimspan_tracing.export.exporting import exports, processors_of, warn_of_no_exporter
-from claimspan_tracing.export.providers import chain_of, global_provider, sdk_of
 from claimspan_tracing.grades import (
     begins_with_grade,
     is_grade,
@@ -42,6 +47,14 @@ from claimspan_tracing.lifecycle import restart_in_child
 from claimspan_tracing.model_objects import ModelObject, named_text, reply_of
 from claimspan_tracing.monitor import EXIT_TIMEOUT, Monitor, MonitorOptions
 from claimspan_tracing.options import GroundTruthLike
+from claimspan_tracing.providers.chains import (
+    chain_of,
+    exports,
+    global_provider,
+    processors_of,
+    sdk_of,
+    warn_of_no_exporter,
+)
 from claimspan_tracing.read.handwritten import written_evidence
 from claimspan_tracing.read.passages import acknowledges, is_echo, names_evidence
 from claimspan_tracing.redact.redaction import Redactor

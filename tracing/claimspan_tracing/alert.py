@@ -24,12 +24,7 @@ from claimspan.text.percentages import percent_hint
 from claimspan_tracing import semconv
 from claimspan_tracing.decide.status import Status
 from claimspan_tracing.deliver.delivery import Calls, Delivery
-from claimspan_tracing.export.estimates import (
-    Estimate,
-    Observation,
-    effective_size,
-    estimate_mean,
-)
+from claimspan_tracing.estimates import Estimate, Observation, effective_size, estimate_mean
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.lifecycle import seconds_left
 from claimspan_tracing.write.sinks import Finished

@@ -31,8 +31,6 @@ from claimspan_tracing.engine import (
     checked_feedback,
     collected_records,
 )
-from claimspan_tracing.export.providers import TracerSource
-from claimspan_tracing.export.whole_values import wants_whole_values
 from claimspan_tracing.health import Diagnosis, diagnose
 from claimspan_tracing.lifecycle import EXIT_TIMEOUT, restart_in_child
 from claimspan_tracing.observed import ObservedReader, ObservedRecord, open_record
@@ -59,6 +57,8 @@ from claimspan_tracing.options import (
     checked_sinks,
     checked_spool,
 )
+from claimspan_tracing.providers.chains import wants_whole_values
+from claimspan_tracing.providers.source import TracerSource
 from claimspan_tracing.records.table import MAX_BYTES, MAX_RECORDS, Stats
 from claimspan_tracing.redact.redaction import AUDIENCES, Audience, Redactor
 from claimspan_tracing.write.sinks import Sink

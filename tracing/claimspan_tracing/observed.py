@@ -13,11 +13,17 @@ from opentelemetry.trace import INVALID_SPAN_CONTEXT, format_span_id, format_tra
 
 from claimspan.files.names import CHUNK_NAMES
 from claimspan.text.shapes import is_list, is_mapping
-from claimspan_tracing.capture.hooks import Capture
-from claimspan_tracing.capture.joining import joined
-from claimspan_tracing.capture.paths import Key, value_at
-from claimspan_tracing.capture.reader import Document, Generation, Reader, Retrieval
-from claimspan_tracing.capture.runs import Run, RunKind
+from claimspan_tracing.capture.hooks import Capture, joined
+from claimspan_tracing.capture.runs import (
+    Document,
+    Generation,
+    Key,
+    Reader,
+    Retrieval,
+    Run,
+    RunKind,
+    value_at,
+)
 from claimspan_tracing.text import join_bounded
 
 __all__ = [

@@ -10,7 +10,7 @@ from typing import ParamSpec, TypeVar, Unpack, cast, overload
 
 from claimspan.errors import ConfigError
 from claimspan_tracing.capture.hooks import Capture
-from claimspan_tracing.capture.paths import Key
+from claimspan_tracing.capture.runs import Key
 from claimspan_tracing.monitor import Monitor, MonitorOptions
 from claimspan_tracing.observed import Arguments, ObservedReader, ObservedRecord, Parts, open_record
 from claimspan_tracing.shared import default_monitor

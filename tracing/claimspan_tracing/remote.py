@@ -55,7 +55,7 @@ from claimspan_tracing.write.signals import EvaluationEvents, EvaluationMetrics,
 from claimspan_tracing.write.sinks import Finished, Sink, SuppressedSink, finished_without_content
 
 if TYPE_CHECKING:
-    from claimspan_tracing.export.carrier_provider import CarrierProvider
+    from claimspan_tracing.providers.sdk import CarrierProvider
 
 __all__ = ["RemoteEvaluation", "carrier_span_id", "judge_spool"]
 
@@ -284,7 +284,7 @@ def _destination(given: TracerProvider | None) -> tuple[TracerProvider, CarrierP
     if given is not None:
         return given, None
     # Imported here: an application with a provider of its own does not load the SDK for us.
-    from claimspan_tracing.export.carrier_provider import CarrierProvider
+    from claimspan_tracing.providers.sdk import CarrierProvider
 
     own = CarrierProvider()
     return own.provider, own

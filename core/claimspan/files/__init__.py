@@ -7,8 +7,8 @@ the reading.
 
 ``jsonl`` reads JSON lines of which none may be broken, and bounds JSON of others before it is
 parsed. Trace files, which a killed process may have cut, are read otherwise: what is broken there
-is skipped and counted (``claimspan_tracing.export``). ``private`` keeps files with texts of users
-to their owner.
+is skipped and counted (``claimspan_tracing.trace_file``). ``private`` keeps files with texts of
+users to their owner.
 """
 
 from __future__ import annotations

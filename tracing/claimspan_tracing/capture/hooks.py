@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Hashable, Mapping
+from collections.abc import Generator, Hashable, Mapping
+from contextlib import contextmanager
+from contextvars import Context, ContextVar, copy_context
 from time import monotonic_ns
 from typing import Final, Protocol
 
 from opentelemetry.trace import INVALID_SPAN, Span
 
-from claimspan_tracing.capture.joining import open_root
-from claimspan_tracing.capture.reader import Reader
-from claimspan_tracing.capture.request import request_context
-from claimspan_tracing.capture.runs import Run, RunKind, RunTree
+from claimspan_tracing.capture.runs import Reader, Run, RunKind, RunTree
 from claimspan_tracing.capture.table import MAX_TREE_RUNS, RunTable
 from claimspan_tracing.capture.weight import add_weight, weigh_tree
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.suppression import is_suppressed
 
-__all__ = ["Capture", "CaptureHost"]
+__all__ = ["Capture", "CaptureHost", "joined", "leave_out", "request_context"]
 
 RUN_BYTES: Final = 512
 """What a hook keeps beside texts, about: a ``Run``, its entry in the table, a copied mapping."""
@@ -185,8 +184,8 @@ class Capture:
         Args:
             run_id: The run.
             outputs: What came out; kept by reference.
-            inputs: What went in, where it is known only now (streams).
-            kind: What it did, where only the outputs tell; None keeps what it started as.
+            inputs: What went in, if it is known only now (streams).
+            kind: What it did, if only the outputs tell; None keeps what it started as.
         """
         host = self._monitor.engine
         try:
@@ -224,8 +223,8 @@ class Capture:
         Args:
             run_id: The run.
             error: The exception, or its type. The type alone is kept.
-            inputs: What went in, where it is known only now.
-            kind: What it was to do, where only its end tells; None keeps what it started as.
+            inputs: What went in, if it is known only now.
+            kind: What it was to do, if only its end tells; None keeps what it started as.
         """
         host = self._monitor.engine
         with host.guard:
@@ -242,9 +241,9 @@ class Capture:
                 self._close(host, run.tree)
 
     def fail_with_part(self, run_id: Hashable) -> None:
-        """Note that a run has failed, where the framework does not report the exception.
+        """Note that a run has failed of which the framework does not report the exception.
 
-        The exception of its last failed child counts as the reason. Where no child failed, the
+        The exception of its last failed child counts as the reason. If no child failed, the
         run was cancelled.
         """
         host = self._monitor.engine
@@ -264,8 +263,8 @@ class Capture:
                 then could never be found abandoned.
 
         Returns:
-            True for a root: it stays open until ``end``, ``fail`` or ``end_deferred``. Any other
-            run has ended, for now with None.
+            True for a root: it stays open until ``end`` or ``fail``. Any other run has ended, for
+            now with None.
         """
         host = self._monitor.engine
         with host.guard:
@@ -280,30 +279,10 @@ class Capture:
                 return True
         return False
 
-    def end_deferred(
-        self, run_id: Hashable, outputs: object, error: BaseException | None = None
-    ) -> None:
-        """Note that a run below a root has completed the streamed answer of that root.
-
-        Args:
-            run_id: The run below, such as one that writes the answer in another thread.
-            outputs: What holds the answer: the root ends if it was deferred with this very object.
-            error: The exception that ended the answer, if any.
-        """
-        with self._monitor.engine.guard:
-            run = self._monitor.engine.table.get(run_id)
-            root = None if run is None else run.root
-            if root is None or root.outputs is not outputs:
-                return
-            if error is None:
-                self.end(root.id, outputs)
-            else:
-                self.fail(root.id, error)
-
     def _tree_for(
         self, host: CaptureHost, run_id: Hashable, parent_id: Hashable | None, may_be_root: bool
     ) -> RunTree | None:
-        """Begin a tree for a run whose parent is not open; None where the run is not kept."""
+        """Begin a tree for a run whose parent is not open; None if the run is not kept."""
         table = host.table
         if parent_id is not None and (tree := table.tree_of(parent_id)) is not None:
             table.skip(run_id, tree)
@@ -313,21 +292,18 @@ class Capture:
             table.give_up(run_id)
         # Asked for roots alone: what runs below a captured root belongs to the query.
         elif not is_suppressed():
-            return self._new_tree(host)
+            tree = RunTree(INVALID_SPAN, self._reader, request_context(), failed=True)
+            tree.started, tree.size = tree.now(), TREE_BYTES
+            tree.max_bytes = table.max_tree_bytes
+            # A span processor, a sampler or a provider may raise. Without a tree the runs below
+            # would become roots themselves.
+            try:
+                tree.span = host.start_root(tree.started)
+                tree.failed = False
+            except Exception as error:  # noqa: BLE001 - as above
+                host.guard.swallow(error)
+            return tree
         return None
-
-    def _new_tree(self, host: CaptureHost) -> RunTree:
-        tree = RunTree(INVALID_SPAN, self._reader, request_context(), failed=True)
-        tree.started, tree.size = tree.now(), TREE_BYTES
-        tree.max_bytes = host.table.max_tree_bytes
-        # A span processor, a sampler or a provider may raise. Without a tree the runs below would
-        # become roots themselves.
-        try:
-            tree.span = host.start_root(tree.started)
-            tree.failed = False
-        except Exception as error:  # noqa: BLE001 - as above
-            host.guard.swallow(error)
-        return tree
 
     def _weigh(self, tree: RunTree, value: object) -> None:
         """Count what a run keeps alive, for the bound of the queue."""
@@ -348,15 +324,39 @@ class Capture:
             host.submit(tree)
 
 
-def _record_around(table: RunTable, parent_id: Hashable | None) -> Run | None:
-    """Return the root of the record that the code is in; None where the run has its own parent.
+_record: Final[ContextVar[Run | None]] = ContextVar("claimspan_record", default=None)
 
-    A parent that is not kept, or that was given up, is one too.
+
+@contextmanager
+def joined(root: Run) -> Generator[None]:
+    """Have every root that starts in this context become a run of a record.
+
+    A retriever and a model that are called in a plain function know nothing of each other, and
+    their framework reports two roots. Within a record of ours they are runs of it.
+
+    Args:
+        root: Root of the record.
     """
-    root = open_root(table)
-    if root is None or table.tree_of(parent_id) is not None or table.is_given_up(parent_id):
+    before = _record.get()
+    _record.set(root)
+    try:
+        yield
+    finally:
+        # Not ``reset``, which refuses to work in another context: a block may be left in one.
+        _record.set(before)
+
+
+def _record_around(table: RunTable, parent_id: Hashable | None) -> Run | None:
+    """Return the root of the record that the code is in; None if the run has its own parent.
+
+    A parent that is not kept, or that was given up, is one too. A record that has ended, or that
+    is another monitor's, is none.
+    """
+    root = _record.get()
+    if root is None or table.get(root.id) is not root:
         return None
-    return root
+    has_parent = table.tree_of(parent_id) is not None or table.is_given_up(parent_id)
+    return None if has_parent else root
 
 
 def _unfinished(table: RunTable, run_id: Hashable) -> Run | None:
@@ -388,3 +388,31 @@ def _shallow(value: object) -> object:
     if type(value) is dict or type(value) is list:
         return value.copy()  # pyright: ignore[reportUnknownVariableType] - whatever it holds
     return value
+
+
+# --- the context variables of a request that a record keeps until it is written -------------------
+
+_left_out: Final[dict[ContextVar[object], object]] = {}
+
+
+def leave_out(variable: ContextVar[object], value: object) -> None:
+    """Keep a variable of a framework out of what a record keeps.
+
+    A record lives until it is judged, seconds after its request. A variable through which a
+    framework finds its own running objects would keep these alive as long.
+
+    Args:
+        variable: Of no use to a span processor of the application's.
+        value: What it is set to instead, such as its default.
+    """
+    _left_out[variable] = value
+
+
+def request_context() -> Context:
+    """Return a copy of the current context, without the variables that are left out."""
+    # Copying a context takes constant time; the copy is entered where spans are built.
+    context = copy_context()
+    for variable, value in _left_out.items():
+        if context.get(variable, value) is not value:
+            context.run(variable.set, value)
+    return context

@@ -1,30 +1,34 @@
-"""Runs and run trees: what the hooks note about one query on the caller's thread."""
+"""What the hooks note about one query on the caller's thread, and who reads it afterwards.
+
+A ``RunTree`` holds the runs of a query with the framework's own objects, and an adapter's
+``Reader`` reads them on the worker.
+"""
 
 from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextvars import Context
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING, Final, cast
+from typing import Final, Protocol, cast
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from opentelemetry.trace import Span
 
-    from opentelemetry.trace import Span
+from claimspan.text.shapes import is_list, is_mapping
 
-    from claimspan_tracing.capture.reader import Reader
-
-__all__ = ["Run", "RunKind", "RunTree"]
-
-
-# Not ``list[Run]`` itself as a factory, which takes three times the time to make a list.
-_NO_RUNS: Final = cast("Callable[[], list[Run]]", list)
-_NO_VALUES: Final = cast("Callable[[], list[object]]", list)
-_NO_NUMBERS: Final = cast("Callable[[], set[int]]", set)
-_NO_IDS: Final = cast("Callable[[], set[Hashable]]", set)
+__all__ = [
+    "Document",
+    "Generation",
+    "Key",
+    "Reader",
+    "Retrieval",
+    "Run",
+    "RunKind",
+    "RunTree",
+    "value_at",
+]
 
 
 class RunKind(Enum):
@@ -48,14 +52,10 @@ class Run:
     """Identifies the run until it ends."""
 
     tree: RunTree
-    """The tree that the run belongs to."""
-
     parent: Run | None
     """The run that this one is part of; None for the root."""
 
     kind: RunKind
-    """What the run does."""
-
     name: object
     """Name of the run, as the framework shows it."""
 
@@ -80,7 +80,7 @@ class Run:
     """Type of the exception that ended the run."""
 
     span_id: int = 0
-    """Of the span that somebody else made for the run; 0 where the worker is to make one."""
+    """Of the span that somebody else made for the run; 0 if the worker is to make one."""
 
     reader: Reader | None = None
     """Reads the run, where its framework is not that of the tree's root."""
@@ -106,6 +106,13 @@ class Run:
         return run is not None
 
 
+# Not ``list[Run]`` itself as a factory, which takes three times the time to make a list.
+_NO_RUNS: Final = cast("Callable[[], list[Run]]", list)
+_NO_VALUES: Final = cast("Callable[[], list[object]]", list)
+_NO_NUMBERS: Final = cast("Callable[[], set[int]]", set)
+_NO_IDS: Final = cast("Callable[[], set[Hashable]]", set)
+
+
 @dataclass(slots=True, eq=False)
 class RunTree:
     """All runs of one query, with the root span that was started for it.
@@ -118,7 +125,6 @@ class RunTree:
     """The root span."""
 
     reader: Reader
-    """Reads the framework's objects in the runs."""
 
     # Context variables, not OpenTelemetry's context alone: span processors of services stamp
     # tenant or user from variables of their own.
@@ -192,3 +198,195 @@ class RunTree:
     def of_kind(self, kind: RunKind) -> list[Run]:
         """The runs of a kind, in the order of their start."""
         return [run for run in self.runs if run.kind is kind]
+
+
+# --- what an adapter provides: a reader of the framework's objects, and the values it returns -----
+
+
+# Not frozen, though nothing changes it: a frozen one takes twice the time to make, and pipelines
+# hand on their documents many times.
+@dataclass(slots=True)
+class Document:
+    """One retrieved document as the framework returned it, before any cleaning."""
+
+    text: object
+    """What the generator can read of it."""
+
+    id: object = None
+    """Its id in the store; None if the store gave none."""
+
+    score: object = None
+    """The retriever's own score, on its own scale; None if it gave none."""
+
+    metadata: Mapping[str, object] = field(default_factory=dict[str, object])
+    """What the store keeps with the document."""
+
+
+@dataclass(frozen=True, slots=True)
+class Retrieval:
+    """What went into a retriever and what came out."""
+
+    query: object
+    """What the retriever was asked."""
+
+    documents: Sequence[Document]
+    """What it returned, in its order."""
+
+    source: object = None
+    """Name of the store, where known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Generation:
+    """What went into a generator and what came out."""
+
+    prompt: object = None
+    """Everything that the model read."""
+
+    completion: object = None
+    """What the model answered."""
+
+    model: object = None
+    """Name of the model."""
+
+    provider: object = None
+    """Name of the model's provider."""
+
+    input_tokens: int | None = None
+    """Tokens of the prompt, as the provider counted them."""
+
+    output_tokens: int | None = None
+    """Tokens of the completion, as the provider counted them."""
+
+    tool_results: Sequence[object] | None = None
+    """What tools had returned, of the messages of the prompt: evidence, without failures and notes
+    of the framework. None for all messages of the role ``tool``."""
+
+    messages: Sequence[tuple[object, object]] = ()
+    """Role and text of each message of the prompt; the roles are ``system``, ``user``,
+    ``assistant`` and ``tool``. Nothing if the model takes a plain text."""
+
+
+class Reader(Protocol):
+    """Reads the raw inputs and outputs of runs. The worker calls all methods but ``parts``.
+
+    If a method raises, the one value that it was asked for is empty, and the fault is counted. What
+    few frameworks have is nothing unless a reader says otherwise.
+    """
+
+    def is_query(self, root: Run) -> bool:
+        """Whether a question was asked, as far as the framework's own types tell.
+
+        False for what builds an index, embeds, judges an answer, or retrieves and does no more.
+        """
+        ...
+
+    def query(self, root: Run) -> object:
+        """Return what the user asked; None if it cannot be found."""
+        ...
+
+    def response(self, root: Run) -> object:
+        """Return what the pipeline answered; None if it cannot be found."""
+        ...
+
+    def names_answer(self, root: Run) -> bool:
+        """Whether the application itself says where its answer is.
+
+        Then it is one, also where it consists of retrieved texts: else that is a pipeline which
+        retrieves and does no more.
+        """
+        return False
+
+    def retrieval(self, run: Run) -> Retrieval:
+        """Return the query and the documents of a retriever run."""
+        ...
+
+    def unreported_retrieval(self, run: Run) -> Retrieval | None:
+        """Return the documents in the output of a run that is no retriever; None if it has none.
+
+        Called only if no retriever ran: some pipelines search a store without a retriever, and
+        the framework does not report that search as a run.
+        """
+        return None
+
+    def given_documents(self, run: Run) -> Sequence[Document]:
+        """Return the documents in the input of a run; nothing if it has none.
+
+        They count only if they stand in the prompt of the answer.
+        """
+        return ()
+
+    def passages(self, run: Run) -> Sequence[str]:
+        """Return texts of a run that may have been read as evidence, and are no documents.
+
+        Such as what a search returned as a plain text. They count only if they stand in the
+        prompt of the answer, and no document explains them. The results of tools among the messages
+        of a prompt need not be returned: ``Generation.messages`` has them.
+        """
+        return ()
+
+    def context(self, root: Run) -> Sequence[Document] | None:
+        """Return what the generator read, after rerankers and cut-offs.
+
+        None if the run does not show it: then it is what the retrievers returned.
+        """
+        return None
+
+    def generation(self, run: Run) -> Generation:
+        """Return prompt, completion, model and tokens of a generator run."""
+        ...
+
+    def is_internal(self, name: str) -> bool:
+        """Whether a key of the metadata, or a tag, is the framework's own.
+
+        Such names say nothing about the application, and are left out.
+        """
+        return False
+
+    def parts(self, value: object) -> Sequence[object]:
+        """Return the texts, lists, mappings and objects that an object of the framework holds.
+
+        Nothing for any other object. Runs on the caller's thread, to measure what a record keeps
+        alive, so it must not call code of the user's.
+        """
+        ...
+
+    def interrupted(self, root: Run) -> bool:
+        """Whether the run waits for a person, or was cancelled; neither is an error."""
+        return False
+
+
+# --- where the query or the response is in an input or output -------------------------------------
+
+Key = str | Callable[..., object]
+"""A key, a dotted path, or a callable that takes the whole input or output."""
+
+
+def value_at(value: object, key: Key) -> object:
+    """Return the value under a key or a dotted path, or what the callable returns for the input.
+
+    Args:
+        value: The whole input or output.
+        key: A key, a dotted path whose steps are keys, indexes of lists or attributes, or a
+            callable. A key wins over a path of the same spelling.
+
+    Returns:
+        None if a step leads nowhere.
+    """
+    if callable(key):
+        return key(value)
+    # "messages.0" may be the name of a key, too.
+    if is_mapping(value) and key in value:
+        return value[key]
+    for step in key.split("."):
+        value = _step(value, step)
+    return value
+
+
+def _step(value: object, step: str) -> object:
+    if is_mapping(value):
+        return value.get(step)
+    if is_list(value) and step.lstrip("-").isdigit():
+        index = int(step)
+        return value[index] if -len(value) <= index < len(value) else None
+    return getattr(value, step, None)

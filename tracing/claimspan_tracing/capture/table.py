@@ -60,19 +60,9 @@ class RunTable:
         # this thread holds the lock.
         self._lock = threading.RLock()
 
-    def __contains__(self, run_id: Hashable) -> bool:
-        return run_id in self.runs or run_id in self.skipped
-
-    def __len__(self) -> int:
-        return len(self.runs)
-
     def get(self, run_id: Hashable | None) -> Run | None:
-        """Return the open run with this id; None where no start was seen."""
+        """Return the open run with this id; None if no start was seen."""
         return None if run_id is None else self.runs.get(run_id)
-
-    def open_runs(self) -> list[Run]:
-        """Return the runs of all open trees."""
-        return list(self.runs.values())
 
     def tree_of(self, run_id: Hashable | None) -> RunTree | None:
         """Return the tree of an open run, also of one that is not kept."""
@@ -114,8 +104,11 @@ class RunTable:
         tree = run.tree
         tree.runs.append(run)
         self.runs[run.id] = run
+        # It was closed after the run's parent had been looked up.
         if tree.closed:
-            self._leave_closed(run)
+            self.runs.pop(run.id, None)
+            if run.root.id in self._given_up:
+                self.give_up(run.id)
 
     def add_root(self, run: Run) -> list[RunTree]:
         """Add a root that has started.
@@ -129,37 +122,43 @@ class RunTable:
             # added would be the oldest for ever, which nothing can give up.
             self._roots[run.id] = run
             self.runs[run.id] = run
-            return self._evict()
+            evicted: list[RunTree] = []
+            while self._roots:
+                # A dict keeps the order of insertion, so the first root is the oldest.
+                oldest = next(iter(self._roots.values()))
+                is_young = oldest.tree.now() - oldest.start < self._max_age
+                if is_young and len(self._roots) <= self._max_trees:
+                    break
+                self.close(oldest.tree, give_up=True)
+                evicted.append(oldest.tree)
+            return evicted
 
-    def _leave_closed(self, run: Run) -> None:
-        """Remove a run whose tree was closed after its parent had been looked up."""
-        self.runs.pop(run.id, None)
-        if run.root.id in self._given_up:
-            self.give_up(run.id)
-
-    def close(self, tree: RunTree) -> bool:
+    def close(self, tree: RunTree, *, give_up: bool = False) -> bool:
         """Remove every run of a tree; what its runs report later is ignored.
 
+        Args:
+            tree: The tree.
+            give_up: Remember its open runs, since its root has not ended.
+
         Returns:
-            False where the tree was removed before: two threads may see the end of one answer.
+            False if the tree was removed before: two threads may see the end of one answer.
         """
-        found = self._close_root(tree)
-        self._forget_runs(tree)
-        return found
-
-    def _close_root(self, tree: RunTree) -> bool:
+        if give_up:
+            # Before they are removed: a run that starts in between must find one or the other.
+            self._give_up_open(tree)
         with self._lock:
-            if tree.closed:  # and perhaps read, so that its runs are gone
-                return False
-            # Before its runs are removed: whoever adds one later sees it, and removes that one.
-            tree.closed = True
-            for run_id in tree.skipped:
-                self.skipped.pop(run_id, None)
-            return self._roots.pop(tree.root.id, None) is not None
-
-    def _forget_runs(self, tree: RunTree) -> None:
+            is_first = not tree.closed  # else it was perhaps read, so that its runs are gone
+            if is_first:
+                # Before its runs are removed: a thread that adds one later removes that one.
+                tree.closed = True
+                for run_id in tree.skipped:
+                    self.skipped.pop(run_id, None)
+                is_first = self._roots.pop(tree.root.id, None) is not None
+        if give_up:
+            self._give_up_open(tree)  # again: a run may have started before its root was gone
         for run in tree.runs:
             self.runs.pop(run.id, None)
+        return is_first
 
     def close_all(self) -> list[RunTree]:
         """Remove every run, at a shutdown.
@@ -169,34 +168,9 @@ class RunTable:
         """
         with self._lock:
             trees = [root.tree for root in self._roots.values()]
-        return [tree for tree in trees if self._close_open(tree)]
-
-    def _close_open(self, tree: RunTree) -> bool:
-        """Give up a tree whose root is open, and remember its open runs."""
-        # Before they are removed: a run that starts in between must find one or the other.
-        self._give_up_open(tree)
-        found = self._close_root(tree)
-        # Again: a run may have started before its root was gone.
-        self._give_up_open(tree)
-        self._forget_runs(tree)
-        return found
+        return [tree for tree in trees if self.close(tree, give_up=True)]
 
     def _give_up_open(self, tree: RunTree) -> None:
-        for run_id in (
-            *(run.id for run in list(tree.runs) if run.end is None),
-            *list(tree.skipped),
-        ):
+        open_runs = [run.id for run in list(tree.runs) if run.end is None]
+        for run_id in [*open_runs, *tree.skipped]:
             self.give_up(run_id)
-
-    def _evict(self) -> list[RunTree]:
-        """Give up the oldest trees beyond the bounds; the caller holds the lock."""
-        evicted: list[RunTree] = []
-        while self._roots:
-            # A dict keeps the order of insertion, so the first root is the oldest.
-            oldest = next(iter(self._roots.values()))
-            is_young = oldest.tree.now() - oldest.start < self._max_age
-            if is_young and len(self._roots) <= self._max_trees:
-                break
-            self._close_open(oldest.tree)
-            evicted.append(oldest.tree)
-        return evicted

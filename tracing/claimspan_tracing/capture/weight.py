@@ -5,11 +5,10 @@ from __future__ import annotations
 from itertools import islice
 from typing import Final
 
-from claimspan_tracing.capture.reader import Reader
-from claimspan_tracing.capture.runs import RunTree
+from claimspan_tracing.capture.runs import Reader, RunTree
 from claimspan_tracing.guard import Guard
 
-__all__ = ["MAX_ITEMS", "add_weight", "weigh", "weigh_all", "weigh_tree"]
+__all__ = ["MAX_ITEMS", "add_weight", "weigh", "weigh_tree"]
 
 MAX_ITEMS: Final = 256
 """Items of one value that are looked at; the others count as much on the average."""
@@ -40,25 +39,20 @@ def add_weight(tree: RunTree, values: list[object], reader: Reader, guard: Guard
     """Add to the size of a tree what some values keep alive; does not raise.
 
     Args:
-        tree: Lets go of its texts where it grows beyond its bound: the queue will refuse it.
+        tree: Lets go of its texts if it grows beyond its bound: the queue will refuse it.
         values: Inputs and outputs of its runs; emptied.
         reader: Knows the framework's objects.
         guard: Counts what fails.
     """
     try:
-        tree.size += weigh_all(values, reader, tree.weighed)
+        tree.size += weigh(values, reader, tree.weighed)
     except Exception as error:  # noqa: BLE001 - a run of unknown size still has to end
         guard.swallow(error)
     if tree.size > tree.max_bytes:
         tree.let_go()
 
 
-def weigh(value: object, reader: Reader, seen: set[int]) -> int:
-    """Return the approximate bytes that a value keeps alive, as ``weigh_all`` does for several."""
-    return weigh_all([value], reader, seen)
-
-
-def weigh_all(values: list[object], reader: Reader, seen: set[int]) -> int:
+def weigh(values: list[object], reader: Reader, seen: set[int], left: int | None = None) -> int:
     """Return the approximate bytes that values keep alive, in a bounded time.
 
     Dicts, lists and tuples are looked into. Any other object is the reader's to take apart.
@@ -68,17 +62,14 @@ def weigh_all(values: list[object], reader: Reader, seen: set[int]) -> int:
         reader: Knows the framework's objects.
         seen: Ids of the texts and objects of the same tree that were counted before; added to. The
             tree keeps them alive, so that no other object gets their id.
+        left: Items to look at in the values; None looks at ``MAX_ITEMS`` for each.
     """
-    return _weigh(values, reader, seen, MAX_ITEMS * len(values))
-
-
-def _weigh(waiting: list[object], reader: Reader, seen: set[int], left: int) -> int:
-    """Weigh some values, and look at ``left`` items in them."""
+    left = MAX_ITEMS * len(values) if left is None else left
     # One loop over what is still to be looked at, by exact types first, and of a container only
     # what is new: a call or an ``isinstance`` for each item would take most of the time.
     size = 0
-    while waiting:
-        item = waiting.pop()
+    while values:
+        item = values.pop()
         if type(item) is str:
             size += len(item) if len(item) < SHARED_TEXT else _weigh_text(item, seen)
         elif type(item) in _SMALL or id(item) in seen:
@@ -86,24 +77,24 @@ def _weigh(waiting: list[object], reader: Reader, seen: set[int], left: int) -> 
         elif isinstance(item, _CONTAINERS):
             container: Container = item  # pyright: ignore[reportUnknownVariableType] - any items
             # Not the method of a subclass, which may be code of the user's.
-            values = _VALUES(container) if isinstance(container, dict) else container
-            count = len(values)
+            items = _VALUES(container) if isinstance(container, dict) else container
+            count = len(items)
             size += ITEM_BYTES * (1 + count)
             looked_at = min(count, left, MAX_ITEMS)
             left -= looked_at
             # Copied in one step: another thread may change the value meanwhile.
-            some = list(values if looked_at == count else islice(values, looked_at))
+            some = list(items if looked_at == count else islice(items, looked_at))
             new = [each for each in some if id(each) not in seen]
             if looked_at == count:
-                waiting += new
+                values += new
             elif looked_at:
-                size += _weigh(new, reader, seen, 0) * count // looked_at
+                size += weigh(new, reader, seen, 0) * count // looked_at
         elif isinstance(item, str):
             size += _weigh_text(item, seen)
         else:
             seen.add(id(item))
             size += ITEM_BYTES
-            waiting += reader.parts(item)
+            values += reader.parts(item)
     return size
 
 

@@ -15,8 +15,8 @@ from claimspan_tracing.deliver.delivery import OnResult
 from claimspan_tracing.dispatch.dispatcher import Dispatcher
 from claimspan_tracing.dispatch.pacing import MAX_CPU_SHARE
 from claimspan_tracing.dispatch.process import JudgeSpec
-from claimspan_tracing.export.providers import TracerSource
 from claimspan_tracing.lifecycle import EXIT_TIMEOUT
+from claimspan_tracing.providers.source import TracerSource
 from claimspan_tracing.redact import Redaction
 from claimspan_tracing.write.sinks import Sink
 

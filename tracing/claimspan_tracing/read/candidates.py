@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from typing import Final, TypeVar
 
-from claimspan_tracing.capture.reader import Document, Reader, Retrieval
-from claimspan_tracing.capture.runs import Run, RunKind, RunTree
+from claimspan_tracing.capture.runs import Document, Reader, Retrieval, Run, RunKind, RunTree
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.read.answering import is_no_answer
 

@@ -12,7 +12,7 @@ from typing import Final, Literal
 
 from claimspan.text.shown import without_shown
 from claimspan_tracing import semconv
-from claimspan_tracing.capture.reader import Document
+from claimspan_tracing.capture.runs import Document
 from claimspan_tracing.read.answering import (
     MIN_HANDED_ON,
     Generated,

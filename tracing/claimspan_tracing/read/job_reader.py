@@ -22,8 +22,7 @@ from claimspan.text.abstention import abstains
 from claimspan.text.shapes import is_mapping
 from claimspan.text.shown import without_shown
 from claimspan_tracing import semconv
-from claimspan_tracing.capture.reader import Generation, Retrieval
-from claimspan_tracing.capture.runs import Run, RunKind, RunTree
+from claimspan_tracing.capture.runs import Generation, Retrieval, Run, RunKind, RunTree
 from claimspan_tracing.decide.status import Status
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.job import MAX_CHUNKS, GeneratorRun, Job, RetrieverRun, union_of

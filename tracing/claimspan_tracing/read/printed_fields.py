@@ -12,7 +12,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import Final
 
-from claimspan_tracing.capture.reader import Document
+from claimspan_tracing.capture.runs import Document
 
 __all__ = ["with_printed_fields"]
 

@@ -9,8 +9,7 @@ from itertools import combinations, islice
 from typing import Final
 
 from claimspan.text.shapes import is_list, is_mapping
-from claimspan_tracing.capture.reader import Reader
-from claimspan_tracing.capture.runs import Run, RunKind, RunTree
+from claimspan_tracing.capture.runs import Reader, Run, RunKind, RunTree
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.read.answering import Generated, answering, gave, is_handed_on, is_no_answer
 from claimspan_tracing.read.candidates import counts, reader_of, try_read

@@ -9,8 +9,7 @@ from itertools import islice
 from typing import Final
 
 from claimspan import Chunk
-from claimspan_tracing.capture.reader import Document
-from claimspan_tracing.capture.runs import Run
+from claimspan_tracing.capture.runs import Document, Run
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.job import (
     MAX_CHUNKS,

@@ -7,22 +7,18 @@ import inspect
 import threading
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
-from contextvars import Context, copy_context
-from dataclasses import dataclass, field
+from contextvars import copy_context
+from dataclasses import dataclass
 from functools import partial
-from queue import SimpleQueue
-from typing import Final, Generic, TypeVar, cast
+from typing import TypeVar, cast
 
+from claimspan.concurrency import DaemonPool
+from claimspan.daemon_threads import start_daemon
 from claimspan.errors import ConfigError
 
 __all__ = ["CallEndedError", "CallTimeoutError", "Calls"]
 
 _T = TypeVar("_T")
-
-_NO_THREAD: Final = (
-    "no thread could be started for a question: lower --concurrency, or let the process have more "
-    "threads"
-)
 
 
 class CallTimeoutError(Exception):
@@ -34,14 +30,13 @@ class CallEndedError(Exception):
 
 
 @dataclass(slots=True)
-class _Call(Generic[_T]):
-    function: Callable[[], object]
-    context: Context
-    future: Future[object] = field(default_factory=Future[object])
-    awaiting: Future[object] | None = None
-    """What the thread waits for, where the function is asynchronous."""
+class _Call:
+    """What is known of a call on its thread."""
+
+    has_returned: bool = False
     is_abandoned: bool = False
-    """Whether nobody waits any more; the thread ends when the function has returned."""
+    awaiting: Future[object] | None = None
+    """What the thread waits for, if the function is asynchronous."""
 
 
 class Calls:
@@ -63,10 +58,11 @@ class Calls:
         """
         self.left_behind = 0
         """Number of calls that have outlasted their time."""
-        self._queue: SimpleQueue[_Call[object] | None] = SimpleQueue()
-        self._places = asyncio.Semaphore(threads)
-        self._under_way = 0
-        self._started = 0
+        # One thread each. The one that was used last comes first, so that calls one after the other
+        # run on the same thread.
+        self._places: asyncio.LifoQueue[DaemonPool] = asyncio.LifoQueue()
+        for _ in range(threads):
+            self._places.put_nowait(_new_place())
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -83,105 +79,101 @@ class Calls:
             ConfigError: No thread could be started for it.
             Exception: What the function raises.
         """
-        async with self._places:
-            self._start_thread()
-            call = _Call[object](function, copy_context())
-            self._under_way += 1
-            self._queue.put(call)
-            waiting = asyncio.wrap_future(call.future)
+        place = await self._places.get()
+        call = _Call(has_returned=True)
+        limit = asyncio.timeout(timeout)
+        try:
             try:
-                # Not `wait_for`, which would cancel the future that the thread still has to set.
-                await asyncio.wait({waiting}, timeout=timeout)
-            finally:
-                self._under_way -= 1
-                # Also where this task was cancelled: a wait leaves the future alone.
-                if not call.future.done():
-                    self._leave(call)
-            if not waiting.done():
-                raise CallTimeoutError(f"it had not returned after {timeout:g} s")
-            return cast("_T", waiting.result())
+                place.start()
+            except RuntimeError:
+                raise _no_thread() from None
+            call.has_returned = False
+            work = partial(self._called, call, function)
+            async with limit:
+                return cast("_T", await place.run(work, context=copy_context()))
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            raise CallTimeoutError(f"it had not returned after {timeout:g} s") from None
+        finally:
+            # Also if this task was cancelled.
+            if not call.has_returned:
+                self._leave(call)
+                place.close()
+                place = _new_place()
+            self._places.put_nowait(place)
 
     def one_at_a_time(self) -> None:
         """Run one function at a time from now on, on the thread and the loop that are there.
 
         Called while none runs, and after no two have run at once.
         """
-        self._places = asyncio.Semaphore(1)
+        place = self._places.get_nowait()
+        while not self._places.empty():
+            self._places.get_nowait()
+        self._places.put_nowait(place)
 
     def close(self) -> None:
         """Let the threads end; safe to call twice."""
-        for _ in range(self._started):
-            self._queue.put(None)
+        while not self._places.empty():
+            self._places.get_nowait().close()
         with self._lock:
             loop, self._loop = self._loop, None
         if loop is not None:
             loop.call_soon_threadsafe(loop.stop)
 
-    def _start_thread(self) -> None:
-        # By the calls under way and not by the threads that are idle: of two calls at once both
-        # would count on the one idle thread, and the second would wait behind the first.
-        if self._started > self._under_way:
-            return
-        _start_daemon(self._work, "claimspan-run")
-        self._started += 1
-
-    def _leave(self, call: _Call[object]) -> None:
+    def _leave(self, call: _Call) -> None:
         with self._lock:
             call.is_abandoned = True
-            self._started -= 1
             self.left_behind += 1
-            awaiting = call.awaiting
         # Outside of the lock: cancelling runs callbacks, which may take the lock themselves.
-        if awaiting is not None:
-            awaiting.cancel()
+        if call.awaiting is not None:
+            call.awaiting.cancel()
 
-    def _work(self) -> None:
-        """Body of a thread: runs calls until there are none, or until it was left behind."""
-        while True:
-            call = self._queue.get()
-            if call is None:
-                return
-            call.context.run(self._execute, call)
-            if call.is_abandoned:
-                return
-            del call  # an idle thread keeps no result alive
-
-    def _execute(self, call: _Call[object]) -> None:
+    def _called(self, call: _Call, function: Callable[[], object]) -> object:
+        """Body of a call, on its thread."""
         try:
-            result = call.function()
-            if inspect.isawaitable(result):
-                result = self._wait_for(call, result)
-        # SystemExit and KeyboardInterrupt of a pipeline are failures of one question.
-        except BaseException as error:  # noqa: BLE001 - the future carries it to the caller
-            call.future.set_exception(_plain(error))
-        else:
-            call.future.set_result(result)
+            result = function()
+            return self._awaited(call, result) if inspect.isawaitable(result) else result
+        except BaseException as error:
+            # SystemExit and KeyboardInterrupt of a pipeline are failures of one question; asyncio
+            # lets them end its event loop.
+            if isinstance(error, Exception) and not isinstance(error, StopIteration):
+                raise
+            raise CallEndedError(type(error).__name__) from None
+        finally:
+            call.has_returned = True
 
-    def _wait_for(self, call: _Call[object], awaitable: Awaitable[object]) -> object:
+    def _awaited(self, call: _Call, result: Awaitable[object]) -> object:
         async def awaited() -> object:
-            return await awaitable
+            return await result
 
-        loop = self._running_loop()
-        # The task runs in a copy of this thread's context, which is the caller's.
-        future = asyncio.run_coroutine_threadsafe(awaited(), loop)
-        with self._lock:
-            call.awaiting = future
-            # The call was left before there was anything to cancel.
-            if call.is_abandoned:
-                future.cancel()
-        return future.result()
-
-    def _running_loop(self) -> asyncio.AbstractEventLoop:
         with self._lock:
             if self._loop is None:
                 loop = asyncio.new_event_loop()
                 try:
-                    _start_daemon(partial(_run_and_close, loop), "claimspan-run-loop")
-                except ConfigError:
+                    start_daemon(partial(_run_and_close, loop), "claimspan-run-loop")
+                except RuntimeError:
                     loop.close()  # else all that is awaited would wait for a loop that never runs
-                    raise
+                    raise _no_thread() from None
                 self._loop = loop
-            return self._loop
+            # The task runs in a copy of this thread's context, which is the caller's.
+            call.awaiting = asyncio.run_coroutine_threadsafe(awaited(), self._loop)
+        # The call was left before there was anything to cancel.
+        if call.is_abandoned:
+            call.awaiting.cancel()
+        return call.awaiting.result()
+
+
+def _new_place() -> DaemonPool:
+    return DaemonPool(1, name="claimspan-run")
+
+
+def _no_thread() -> ConfigError:
+    return ConfigError(
+        "no thread could be started for a question: lower --concurrency, or let the process have "
+        "more threads"
+    )
 
 
 def _run_and_close(loop: asyncio.AbstractEventLoop) -> None:
@@ -189,19 +181,3 @@ def _run_and_close(loop: asyncio.AbstractEventLoop) -> None:
         loop.run_forever()
     finally:
         loop.close()
-
-
-def _start_daemon(target: Callable[[], None], name: str) -> None:
-    # A daemon, since the interpreter waits at its end for every other thread, also for one that
-    # hangs.
-    try:
-        threading.Thread(target=target, name=name, daemon=True).start()
-    except RuntimeError:
-        raise ConfigError(_NO_THREAD) from None
-
-
-def _plain(error: BaseException) -> Exception:
-    """An exception that a future carries: asyncio lets others end its event loop."""
-    if isinstance(error, Exception) and not isinstance(error, StopIteration):
-        return error
-    return CallEndedError(type(error).__name__)

@@ -17,7 +17,7 @@ from claimspan_tracing import semconv
 from claimspan_tracing.decide.sampling import Decision, Facts
 from claimspan_tracing.decide.status import Status
 from claimspan_tracing.job import JobKey
-from claimspan_tracing.run.dataset import DatasetItem
+from claimspan_tracing.run.files import DatasetItem
 from claimspan_tracing.write.sinks import Finished
 
 __all__ = ["ITEM_KEY", "Collector", "item_key", "of_item"]
@@ -72,17 +72,6 @@ class _Seen:
     finished: dict[JobKey, Finished] = field(default_factory=dict[JobKey, Finished])
     changed: asyncio.Event = field(default_factory=asyncio.Event)
 
-    @property
-    def is_complete(self) -> bool:
-        """Whether a record that can be evaluated is finished, and none is still under way."""
-        # All of them: a function may call two chains, and the one with scores may come last.
-        return any(self.announced.values()) and self.announced.keys() <= self.finished.keys()
-
-    def best(self) -> Finished | None:
-        """The record with scores, or else the last one."""
-        found = sorted(self.finished.values(), key=_worth)
-        return found[-1] if found else None
-
 
 class Collector:
     """A sampler that takes every record, a sink that gets it, and the look-up of its ground truth.
@@ -118,10 +107,15 @@ class Collector:
     async def take(self, key: str) -> Finished | None:
         """Wait for the record of a question that was answered; None where nothing was captured."""
         seen = self._seen[key]
-        while not self._is_complete(seen):
-            patience = SCORES_SECONDS if self._under_way(seen) else MORE_SECONDS
-            if not seen.announced:
-                patience = NOTHING_SECONDS
+        while True:
+            with self._lock:
+                under_way = seen.announced.keys() - seen.finished.keys()
+                # All of them: of two chains in a function the one with scores may come last.
+                if any(seen.announced.values()) and not under_way:
+                    break
+                patience = SCORES_SECONDS if under_way else MORE_SECONDS
+                if not seen.announced:
+                    patience = NOTHING_SECONDS
             try:
                 await asyncio.wait_for(seen.changed.wait(), patience)
             except TimeoutError:
@@ -135,7 +129,7 @@ class Collector:
             seen = self._seen.pop(key, None)
             for record in () if seen is None else seen.announced:
                 self._item_of.pop(record, None)
-            return None if seen is None else seen.best()
+            return max(seen.finished.values(), key=_worth, default=None) if seen else None
 
     def decide(self, facts: Facts) -> Decision:
         """Take the record, or none where nothing is to be evaluated."""
@@ -164,14 +158,6 @@ class Collector:
             return None
         return GroundTruthMatch(text=item.ground_truth, matched_by="id")
 
-    def _is_complete(self, seen: _Seen) -> bool:
-        with self._lock:
-            return seen.is_complete
-
-    def _under_way(self, seen: _Seen) -> bool:
-        with self._lock:
-            return not seen.announced.keys() <= seen.finished.keys()
-
     def _tell(self, seen: _Seen) -> None:
         if self._loop is not None and not self._loop.is_closed():
             # Called on the worker's thread, and an asyncio event may be set on its loop's thread
@@ -180,6 +166,7 @@ class Collector:
 
 
 def _worth(finished: Finished) -> tuple[bool, bool, int]:
+    """The record with scores is the best one, or else one with chunks, or else the last one."""
     outcome, job = finished.outcome, finished.job
     has_scores = outcome.evaluation is not None or outcome.status is Status.NOT_SAMPLED
     return has_scores, bool(job.record.chunks), job.ended

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import sys
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
 from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Annotated, Final
@@ -23,10 +25,10 @@ from claimspan.cli.options import (
 )
 from claimspan.errors import ClaimspanError, ConfigError
 from claimspan.files.private import refuse_input
+from claimspan.results.rows import ResultRow
 from claimspan.text.visible import visible
-from claimspan_tracing.run.dataset import read_dataset
+from claimspan_tracing.run.files import read_dataset
 from claimspan_tracing.run.session import RunSettings, Session
-from claimspan_tracing.run.summary import as_json, as_table
 
 __all__ = ["run"]
 
@@ -84,10 +86,15 @@ def run(
     """
     for option, path in (("-o", output), ("--traces", traces), ("--report", report)):
         refuse_input(path, [dataset], option=option)
-    items = read_dataset(dataset)
+    given: dict[str, str] = {}
+    for each in inputs or ():
+        name, equals, value = each.partition("=")
+        if not equals or not name:
+            raise ConfigError(f"--input {each!r} is no input: write NAME={{query}}")
+        given[name] = value
     settings = RunSettings(
         pipeline=pipeline,
-        inputs=_inputs(inputs or ()),
+        inputs=given,
         judge=judge,
         judge_options=judge_options or (),
         selection=selection_from(metrics, thresholds, criteria),
@@ -99,17 +106,18 @@ def run(
         timeout=timeout,
         progress=progress,
     )
-    _run(Session(items, settings), settings, json_=json_)
-
-
-def _run(session: Session, settings: RunSettings, *, json_: bool) -> None:
+    session = Session(read_dataset(dataset), settings)
     # What the pipeline prints must not stand among our results.
     with redirect_stdout(sys.stderr):
         try:
             asyncio.run(session.run())
         # At Ctrl-C asyncio cancels its task; which one comes out depends on what that was at.
         except (KeyboardInterrupt, asyncio.CancelledError):
-            _say_where_it_stands(session, settings.output)
+            goes_on = "; the same command goes on" if output is not None else ""
+            done = sum(row.error is None for row in session.rows)
+            typer.echo(
+                f"claimspan: stopped after {done} of {session.size} questions{goes_on}", err=True
+            )
             session.close()
             _leave_hanging(session, INTERRUPTED)
             raise KeyboardInterrupt from None
@@ -122,28 +130,16 @@ def _run(session: Session, settings: RunSettings, *, json_: bool) -> None:
         finally:
             session.close()
     rows = session.rows
-    said = as_json(rows, settings) if json_ else visible(as_table(rows, session.size, settings))
-    typer.echo(said)
+    paths = {"output": output, "traces": traces, "report": report}
+    files = {name: None if path is None else str(path) for name, path in paths.items()}
+    if json_:
+        typer.echo(_as_json(rows, files))
+    else:
+        typer.echo(visible(_as_table(rows, session.size, files, evaluated=evaluate)))
     failed = any(row.error is not None for row in rows)
     _leave_hanging(session, SOME_FAILED if failed else 0)
     if failed:
         raise typer.Exit(SOME_FAILED)
-
-
-def _inputs(given: Sequence[str]) -> dict[str, str]:
-    inputs: dict[str, str] = {}
-    for each in given:
-        name, equals, value = each.partition("=")
-        if not equals or not name:
-            raise ConfigError(f"--input {each!r} is no input: write NAME={{query}}")
-        inputs[name] = value
-    return inputs
-
-
-def _say_where_it_stands(session: Session, output: Path | None) -> None:
-    goes_on = "; the same command goes on" if output is not None else ""
-    done = sum(row.error is None for row in session.rows)
-    typer.echo(f"claimspan: stopped after {done} of {session.size} questions{goes_on}", err=True)
 
 
 def _leave_hanging(session: Session, code: int) -> None:
@@ -152,3 +148,51 @@ def _leave_hanging(session: Session, code: int) -> None:
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)
+
+
+# --- what a run says at its end -------------------------------------------------------------------
+
+
+def _as_json(rows: Sequence[ResultRow], files: Mapping[str, str | None]) -> str:
+    """The means, the failures by the key of their question, and the files."""
+    failed = {row.id or f"#{row.index + 1}": row.error for row in rows if row.error is not None}
+    return json.dumps(
+        {
+            "questions": len(rows),
+            "failed": failed,
+            "metrics": {name: {"mean": mean, "n": n} for name, (mean, n) in _means(rows).items()},
+            "cost_usd": _cost(rows),
+            **files,
+        }
+    )
+
+
+def _as_table(
+    rows: Sequence[ResultRow], questions: int, files: Mapping[str, str | None], *, evaluated: bool
+) -> str:
+    """The means a line, why some failed, and where everything was written."""
+    failures = Counter(row.error for row in rows if row.error is not None)
+    done = len(rows) - failures.total()
+    lines = [f"{done} of {questions} questions answered{' and evaluated' if evaluated else ''}"]
+    means = _means(rows)
+    width = max(map(len, means), default=0)
+    lines += [f"  {name:<{width}}  {mean:.3f}  over {n}" for name, (mean, n) in means.items()]
+    if evaluated:
+        lines.append(f"  cost ${_cost(rows):.4f}")
+    lines += [f"failed: {count} x {why}" for why, count in failures.most_common()]
+    lines += [f"{name}: {path}" for name, path in files.items() if path is not None]
+    return "\n".join(lines)
+
+
+def _means(rows: Sequence[ResultRow]) -> dict[str, tuple[float, int]]:
+    """Metric to its mean, over the questions where it is defined, and their number."""
+    values: defaultdict[str, list[float]] = defaultdict(list)
+    for row in rows:
+        # A metric that is undefined for a question is missing there, and does not count as 0.
+        for name, value in row.metrics.items():
+            values[name].append(value)
+    return {name: (sum(each) / len(each), len(each)) for name, each in values.items()}
+
+
+def _cost(rows: Sequence[ResultRow]) -> float:
+    return sum(row.evaluation.usage.cost_usd for row in rows)

@@ -7,6 +7,7 @@ is: an object of a framework comes with the framework.
 
 from __future__ import annotations
 
+import inspect
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
@@ -17,7 +18,15 @@ from typing import Final, Protocol, cast
 from claimspan.errors import ConfigError, MissingExtraError
 from claimspan_tracing.monitor import Monitor
 
-__all__ = ["AttachedPipeline", "Framework", "Inputs", "adapted", "attach_all", "filled"]
+__all__ = [
+    "AttachedPipeline",
+    "Framework",
+    "Inputs",
+    "adapted",
+    "attach_all",
+    "filled",
+    "made_by",
+]
 
 GROUP: Final = "claimspan.pipelines"
 """Entry-point group: the framework's top module to a module that is a ``Framework``."""
@@ -29,23 +38,19 @@ Inputs = Mapping[str, str]
 """Name of an input of the pipeline to its value, in which ``{query}`` stands for the question."""
 
 
-def nothing() -> None:
-    """Detach nothing."""
-
-
 @dataclass(frozen=True, slots=True)
 class AttachedPipeline:
     """A pipeline that is captured, and can be asked."""
 
     ask: Callable[[str], object]
-    """Asks a question. What it returns is awaited where it can be, and is the answer of a plain
+    """Asks a question. What it returns is awaited if it can be, and is the answer of a plain
     function alone: a framework's record comes from its capture."""
 
-    detach: Callable[[], object] = nothing
+    detach: Callable[[], object] = lambda: None
     """Ends the capture."""
 
     is_serial: bool = False
-    """Whether only one question may be asked at a time, such as where it keeps a conversation."""
+    """Whether only one question may be asked at a time, such as if it keeps a conversation."""
 
 
 class Framework(Protocol):
@@ -60,7 +65,7 @@ class Framework(Protocol):
             inputs: The inputs that the user named; empty where they are to be found out.
 
         Returns:
-            None where the object is no pipeline of the framework.
+            None if the object is no pipeline of the framework.
 
         Raises:
             ConfigError: It is one, and cannot be asked so.
@@ -77,7 +82,7 @@ class Framework(Protocol):
 
 
 def adapted(target: object, monitor: Monitor, inputs: Inputs) -> AttachedPipeline | None:
-    """Attach the monitor to a pipeline of any installed framework; None where it is of none."""
+    """Attach the monitor to a pipeline of any installed framework; None if it is of none."""
     tops = {base.__module__.partition(".")[0] for base in type(target).__mro__}
     for entry in _entries():
         if entry.name in tops:
@@ -115,4 +120,36 @@ def _loaded(entry: EntryPoint) -> Framework:
         raise ConfigError(
             f"the integration of {entry.name!r} cannot be imported ({type(error).__name__}: "
             f"{error}): install or upgrade it"
+        ) from error
+
+
+def made_by(found: object) -> object:
+    """Return what a factory makes, and anything else as it is.
+
+    A function that can be called with a question is a pipeline itself; one without arguments is a
+    factory. It may be asynchronous.
+
+    Args:
+        found: What the user has named, and no framework knows.
+
+    Raises:
+        ConfigError: It is no function, or the factory fails.
+    """
+    if not callable(found):
+        raise ConfigError(
+            f"a {type(found).__name__} is no pipeline: give a chain, an engine or a pipeline of an "
+            "installed framework, a function from question to answer, or one that makes these"
+        )
+    try:
+        signature = inspect.signature(found)
+    except (TypeError, ValueError):  # a function of C says nothing about itself
+        return found
+    with suppress(TypeError):
+        signature.bind("question")
+        return found
+    try:
+        return found()
+    except (Exception, SystemExit) as error:
+        raise ConfigError(
+            f"the function that makes the pipeline raised {type(error).__name__}: {error}"
         ) from error

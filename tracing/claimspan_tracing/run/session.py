@@ -1,7 +1,8 @@
-"""One run over a dataset: what it is made of, from the pipeline to the files that it writes."""
+"""One run over a dataset: asks a pipeline every question, and makes a row of each answer."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -13,26 +14,27 @@ from opentelemetry.sdk.trace import TracerProvider as SdkTracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
 from claimspan.cli.options import judge_from
-from claimspan.evaluation.evaluate import judge_for
+from claimspan.errors import ConfigError
+from claimspan.evaluation.evaluate import aevaluate_many, judge_for
+from claimspan.evaluation.result import Evaluation
 from claimspan.evaluation.selection import Selection
 from claimspan.files.private import check_replaceable, write_private
 from claimspan.judges import Judge, LexicalJudge
 from claimspan.loading import load_object
 from claimspan.progress import progress_bar
+from claimspan.records import RagRecord
 from claimspan.report import render_report
 from claimspan.results.rows import ResultRow
-from claimspan_tracing.export.destination import sends_spans
-from claimspan_tracing.export.span_exporters import span_exporters
+from claimspan_tracing.decide.status import Status
 from claimspan_tracing.monitor import Monitor
-from claimspan_tracing.run.calls import Calls
-from claimspan_tracing.run.collecting import Collector, item_key
-from claimspan_tracing.run.dataset import DatasetItem
-from claimspan_tracing.run.factories import made_by
+from claimspan_tracing.providers.destination import sends_spans
+from claimspan_tracing.providers.exporters import span_exporters
+from claimspan_tracing.run.calls import CallEndedError, Calls, CallTimeoutError
+from claimspan_tracing.run.collecting import Collector, item_key, of_item
+from claimspan_tracing.run.entries import entry_of_row
+from claimspan_tracing.run.files import DatasetItem, RunFile, unscored
 from claimspan_tracing.run.functions import attach_function
-from claimspan_tracing.run.pipeline import AttachedPipeline, adapted
-from claimspan_tracing.run.rows_on_page import entry_of_row
-from claimspan_tracing.run.run_file import RunFile
-from claimspan_tracing.run.runner import Runner
+from claimspan_tracing.run.pipeline import AttachedPipeline, adapted, made_by
 from claimspan_tracing.write.sinks import Finished
 
 __all__ = ["RunSettings", "Session"]
@@ -42,6 +44,9 @@ HOLD_SECONDS: Final = 600.0
 
 SHUTDOWN_SECONDS: Final = 10.0
 """How long the end of a run waits for the export of the last traces."""
+
+AHEAD: Final = 16
+"""Questions that may have been answered and wait for their scores, beside those that are asked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +86,14 @@ class Session:
             )
         if settings.report is not None:
             check_replaceable(settings.report, what="the report")
-        self._provider = _provider(settings.traces)
+        # Of this run's own: to the file, and to the endpoint that the environment names.
+        self._provider = SdkTracerProvider(shutdown_on_exit=False)
+        if settings.traces is not None or sends_spans():
+            for exporter in span_exporters(None, settings.traces):
+                self._provider.add_span_processor(BatchSpanProcessor(exporter))
+        else:
+            # Traces were not asked for, which is no fault to be warned of.
+            self._provider.add_span_processor(SpanProcessor())
         self._results = None
         if settings.output is not None:
             self._results = RunFile(settings.output, items, scored=settings.evaluate)
@@ -100,8 +112,8 @@ class Session:
             # The bound protects an application; here judging is what the process is for.
             max_cpu_share=1.0,
         )
-        self._detach: Callable[[], object] | None = None
-        self._calls: Calls | None = None
+        self._calls = Calls(settings.concurrency)
+        self._pipeline: AttachedPipeline | None = None
 
     @property
     def size(self) -> int:
@@ -116,17 +128,18 @@ class Session:
     @property
     def left_behind(self) -> int:
         """Number of calls that hang."""
-        return 0 if self._calls is None else self._calls.left_behind
+        return self._calls.left_behind
 
     async def run(self) -> None:
         """Ask what is not done yet, and write the report.
 
         Raises:
             ConfigError: The pipeline cannot be loaded, or cannot be asked so.
+            FileError: The results cannot be written.
         """
         left = {i: item for i, item in enumerate(self._items) if i not in self._rows}
         if left:
-            await self._ask(left)
+            await self._ask_all(left)
         if self._settings.report is not None:
             entries = [entry_of_row(row, self._finished.get(row.index)) for row in self.rows]
             page = render_report(entries, title=self._settings.report.stem)
@@ -134,53 +147,117 @@ class Session:
 
     def close(self) -> None:
         """Detach from the pipeline, and export what is left."""
-        if self._detach is not None:
-            self._detach()
-        if self._calls is not None:
-            self._calls.close()
+        if self._pipeline is not None:
+            self._pipeline.detach()
+        self._calls.close()
         # The monitor before its provider: it still ends spans, which the provider exports.
         self._monitor.shutdown(SHUTDOWN_SECONDS)
         self._provider.shutdown()
         if self._results is not None:
             self._results.close()
 
-    async def _ask(self, left: Mapping[int, DatasetItem]) -> None:
-        self._calls = calls = Calls(self._settings.concurrency)
-        pipeline = await self._load(calls)
+    async def _ask_all(self, left: Mapping[int, DatasetItem]) -> None:
+        pipeline = self._pipeline = await self._loaded()
+        threads = self._settings.concurrency
         if pipeline.is_serial:
             # The same thread and loop as it was made on: what it holds may belong to them.
-            calls.one_at_a_time()
-        runner = Runner(
-            pipeline=pipeline,
-            collector=self._collector,
-            calls=calls,
-            judge=self._judge if self._settings.evaluate else None,
-            selection=self._settings.selection,
-            timeout=self._settings.timeout,
-        )
+            self._calls.one_at_a_time()
+            threads = 1
+        waiting = iter(left.items())
         with progress_bar("asking", total=len(left), show=self._settings.progress) as advance:
 
-            def done(row: ResultRow, finished: Finished | None) -> None:
-                self._note(row, finished)
-                advance()
+            async def take_next() -> None:
+                # Few tasks take from one iterator: a big dataset does not become as many tasks.
+                for index, item in waiting:
+                    self._note(*await self._row(pipeline, index, item))
+                    advance()
 
-            await runner.run(left, 1 if pipeline.is_serial else self._settings.concurrency, done)
+            try:
+                async with asyncio.TaskGroup() as group:
+                    # More tasks than threads: a judge is slow, and the pipeline need not wait.
+                    for _ in range(threads + AHEAD):
+                        group.create_task(take_next())
+            except ExceptionGroup as errors:
+                # All of them have failed at the same file: one message says it.
+                raise errors.exceptions[0] from None
 
-    async def _load(self, calls: Calls) -> AttachedPipeline:
-        """Load the pipeline on the thread that will ask it, where there is one alone."""
-        found = await calls.run(partial(load_object, self._settings.pipeline))
+    async def _loaded(self) -> AttachedPipeline:
+        """Load the pipeline on the thread that will ask it, if there is one alone."""
+        run = self._calls.run
+        found = await run(partial(load_object, self._settings.pipeline))
         attach = partial(adapted, monitor=self._monitor, inputs=self._settings.inputs)
-        pipeline = await calls.run(partial(attach, found))
+        pipeline = await run(partial(attach, found))
         if pipeline is None:
-            # Awaited where the factory is asynchronous.
-            found = await calls.run(partial(made_by, found, is_pipeline=False))
-            pipeline = await calls.run(partial(attach, found))
-        if pipeline is None:
-            made_by(found, is_pipeline=False)
-            function = cast("Callable[[str], object]", found)
-            pipeline = attach_function(function, self._monitor)
-        self._detach = pipeline.detach
+            made = await run(partial(made_by, found))  # awaited if the factory is asynchronous
+            pipeline = await run(partial(attach, made))
+            if pipeline is None:
+                # Once more: a factory may have made another one.
+                made_by(made)
+                function = cast("Callable[[str], object]", made)
+                pipeline = attach_function(function, self._monitor)
         return pipeline
+
+    async def _row(
+        self, pipeline: AttachedPipeline, index: int, item: DatasetItem
+    ) -> tuple[ResultRow, Finished | None]:
+        """Ask a question; returns its row, and its record if one was captured."""
+        key = item_key(index, item)
+        self._collector.expect(key)
+        finished = None
+        try:
+            with of_item(key, item.metadata):
+                await self._calls.run(partial(pipeline.ask, item.query), self._settings.timeout)
+        except Exception as error:  # noqa: BLE001 - a pipeline may raise anything
+            why = _why(error)
+            finished = self._collector.forget(key)
+        else:
+            why = (
+                "the pipeline was called, and nothing was captured: give the chain, engine or "
+                "pipeline itself, or a function that returns (answer, chunks)"
+            )
+            finished = await self._collector.take(key)
+            if finished is not None:
+                return await self._judged(index, item, finished), finished
+        record = RagRecord(
+            query=item.query,
+            response="",
+            ground_truth=item.ground_truth,
+            id=item.id,
+            metadata=item.metadata,
+        )
+        return ResultRow.of(index, record, Evaluation(error=why)), finished
+
+    async def _judged(self, index: int, item: DatasetItem, finished: Finished) -> ResultRow:
+        """The record as the dataset knows it, with what the pipeline retrieved and answered.
+
+        Its scores are those of the trace, or of the record if a trace has none: a live query
+        without chunks or without an answer is not evaluated; over a dataset its ground truth still
+        tells how much is missing.
+        """
+        job, outcome = finished.job, finished.outcome
+        record = job.record.model_copy(
+            update={
+                "query": item.query,
+                "ground_truth": item.ground_truth,
+                "id": item.id,
+                # The trace last: a dataset made from results has the trace of an earlier answer.
+                "metadata": {**item.metadata, "trace_id": job.trace_id},
+            }
+        )
+        if not self._settings.evaluate:
+            return unscored(index, record)
+        evaluation = outcome.evaluation
+        # If texts are withheld from sinks, there is nothing left to judge here.
+        if evaluation is None and (
+            job.capture_content and outcome.status in (Status.NO_CONTEXT, Status.NO_ANSWER)
+        ):
+            [evaluation] = await aevaluate_many(
+                [record], judge=self._judge, metrics=self._settings.selection, progress=False
+            )
+        if evaluation is None:
+            why = f"{outcome.status.value}: {outcome.reason or 'no scores'}"
+            evaluation = Evaluation(error=why)
+        return ResultRow.of(index, record, evaluation)
 
     def _note(self, row: ResultRow, finished: Finished | None) -> None:
         self._rows[row.index] = row
@@ -190,13 +267,15 @@ class Session:
             self._results.add(row)
 
 
-def _provider(traces: Path | None) -> SdkTracerProvider:
-    """A provider of this run's own: to the file, and to the endpoint that the environment names."""
-    provider = SdkTracerProvider(shutdown_on_exit=False)
-    exporters = span_exporters(None, traces) if traces is not None or sends_spans() else []
-    for exporter in exporters:
-        provider.add_span_processor(BatchSpanProcessor(exporter))
-    if not exporters:
-        # Nobody asked for traces, which is no fault to be warned of.
-        provider.add_span_processor(SpanProcessor())
-    return provider
+def _why(error: Exception) -> str:
+    """What a pipeline has done instead of answering, without what it says: that may be private."""
+    match error:
+        case CallTimeoutError():
+            return f"the pipeline hangs: {error}"
+        case CallEndedError():
+            return f"the pipeline raised {error}"
+        # Ours, about what a function returned; it names types alone, and says what to return.
+        case ConfigError():
+            return str(error)
+        case _:
+            return f"the pipeline raised {type(error).__name__}"

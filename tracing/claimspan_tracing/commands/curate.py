@@ -1,0 +1,436 @@
+"""``claimspan curate``: picks records worth labelling, for a file of ground truths to fill in.
+
+A set of bad answers alone says nothing about all of them, so a share is picked at random beside the
+doubtful ones, the low ones, and those unlike all others. Candidates are compared by the words of
+their queries, so no model is needed.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import random
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Final, Literal, cast, get_args
+
+import typer
+from pydantic import ValidationError
+
+from claimspan.errors import ConfigError, FileError
+from claimspan.files.ground_truth import QUERY_KEYS, TEXT_KEYS, first_of, read_rows
+from claimspan.files.ground_truth_similarity import normalise
+from claimspan.files.jsonl import parse_json_lines, read_text
+from claimspan.files.private import check_replaceable, refuse_input, write_private
+from claimspan.results.rows import ResultRow
+from claimspan.text.shapes import is_list
+from claimspan.text.visible import visible
+from claimspan.text.words import FUNCTION_WORDS, tokenize
+from claimspan.verdicts import Label, VerdictMatrix
+from claimspan_tracing import semconv
+from claimspan_tracing.trace_file.records import read_trace_file
+from claimspan_tracing.trace_file.spans import Skipped, number_on, read_spans
+
+__all__ = ["Candidate", "Pick", "curate", "pick"]
+
+Reason = Literal["uncertain", "low", "diverse", "random"]
+"""Why a candidate was picked."""
+
+REASONS: Final[tuple[Reason, ...]] = get_args(Reason)
+
+
+def curate(
+    files: Annotated[
+        list[Path], typer.Argument(help="Trace files, or results of `claimspan evaluate` or `run`.")
+    ],
+    output: Annotated[
+        Path,
+        typer.Option("--output", "-o", help="File to fill in; JSON lines, or CSV by its ending."),
+    ] = Path("golden.jsonl"),
+    n: Annotated[int, typer.Option("--n", "-n", help="Records to pick.", min=1)] = 50,
+    by: Annotated[
+        str, typer.Option(help=f"What to pick for, an equal share each: {', '.join(REASONS)}.")
+    ] = ",".join(REASONS),
+    seed: Annotated[int, typer.Option(help="Of the random share.")] = 0,
+    json_: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+) -> None:
+    """Pick records worth labelling, as a file of ground truths to fill in.
+
+    What is in the file already stays. `Monitor(ground_truth=FILE)` takes the lines that are
+    filled in.
+    """
+    names = dict.fromkeys(name.strip() for name in by.split(",") if name.strip())
+    if not names or not names.keys() <= set(REASONS):
+        raise ConfigError(f"--by {by!r} is unknown: give one or more of {', '.join(REASONS)}")
+    reasons = cast("tuple[Reason, ...]", tuple(names))
+    # Before it is read: what is no file may have no end.
+    check_replaceable(output, what="the ground truths")
+    refuse_input(output, files, option="-o")
+    golden = _GoldenFile(output)
+    candidates = _read_candidates(files)
+    picks = pick(candidates, n, reasons, known=golden.queries, seed=seed)
+    if picks:
+        golden.add(picks)
+    counts = Counter(each.reason for each in picks)
+    if json_:
+        result = {
+            "output": str(output),
+            "candidates": len(candidates),
+            "picked": {reason: counts[reason] for reason in reasons},
+            "lines": len(golden.rows),
+            "unfilled": golden.unfilled,
+        }
+        typer.echo(json.dumps(result))
+        return
+    listed = ", ".join(f"{counts[reason]} {reason}" for reason in reasons)
+    typer.echo(visible(f"{output}: {len(picks)} picked of {len(candidates)} ({listed})"))
+    if not candidates:
+        typer.echo("every record of the files has a ground truth already: nothing is left to label")
+    typer.echo(f"{golden.unfilled} of {len(golden.rows)} lines wait for a ground truth")
+
+
+# --- candidates, from trace files and from files of results ---------------------------------------
+
+LOW_IS_BAD: Final = ("faithfulness", "precision", "recall", "claim_recall", "alignment")
+"""Metrics of which the lowest says how bad an answer is."""
+
+_WANTED: Final = "trace file, or file of results (claimspan evaluate -o, claimspan run -o)"
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One query that might be labelled."""
+
+    query: str
+    response: str = ""
+    chunks: tuple[str, ...] = ()
+    """The texts that it has read."""
+
+    id: str | None = None
+    """The application's own id of the query."""
+
+    trace_id: str | None = None
+    sample_weight: float | None = None
+    """How many records it stands for by the sampler's decision; None if there was none."""
+
+    doubt: float = 0.0
+    """Mean doubt of the judge over the claims: 0 sure, 1 undecided or a probability of 0.5."""
+
+    lowest: float | None = None
+    """The lowest score; None without any."""
+
+    copies: int = 1
+    """Records of the files that ask the same."""
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """The stems of the query's words, by which queries are compared."""
+        return frozenset(t.stem for t in tokenize(self.query) if t.stem not in FUNCTION_WORDS)
+
+    def likeness(self, other: Candidate) -> float:
+        """The share of all words of both queries that both have (Jaccard)."""
+        both = len(self.words & other.words)
+        return both / (len(self.words) + len(other.words) - both) if both else 0.0
+
+
+def _read_candidates(paths: Iterable[Path]) -> list[Candidate]:
+    """The records without a ground truth; those that ask the same are one, the first with scores.
+
+    Raises:
+        ClaimspanError: A file cannot be read, or holds something else.
+    """
+    found: dict[str, Candidate] = {}
+    for path in paths:
+        for candidate in _of_traces(path) if _is_trace_file(path) else _of_results(path):
+            # As the ground truths are looked up later: one label serves all that ask the same.
+            key = normalise(candidate.query)
+            if not key:
+                continue
+            known = found.get(key)
+            if known is None:
+                found[key] = candidate
+            else:
+                better = known.lowest is None and candidate.lowest is not None
+                kept = candidate if better else known
+                found[key] = replace(kept, copies=known.copies + 1)
+    return list(found.values())
+
+
+def _is_trace_file(path: Path) -> bool:
+    """Whether the first line that can be read holds spans."""
+    try:
+        with path.open(encoding="utf-8-sig", errors="replace") as lines:
+            for line in lines:
+                try:
+                    value: object = json.loads(line)
+                except (ValueError, RecursionError):
+                    continue
+                return isinstance(value, dict) and "resourceSpans" in value
+    except OSError as error:
+        raise FileError(
+            f"cannot read {str(path)!r} ({type(error).__name__}): give a {_WANTED}"
+        ) from None
+    # Torn lines alone: the reader of trace files counts what is broken.
+    return True
+
+
+def _of_traces(path: Path) -> Iterator[Candidate]:
+    # An entry has no room for the record's own id and its weight.
+    roots = {
+        span.key[0]: span.attributes
+        for span in read_spans(path, Skipped(path))
+        if semconv.EVALUATION_STATUS in span.attributes
+    }
+    for entry in read_trace_file(path):
+        if entry.ground_truth:
+            continue
+        root = roots.get(entry.trace_id, {})
+        id_ = root.get(semconv.RECORD_ID)
+        yield Candidate(
+            query=entry.query,
+            response=entry.response,
+            chunks=tuple(chunk.text for chunk in entry.chunks),
+            id=None if id_ is None else str(id_),
+            trace_id=entry.trace_id,
+            sample_weight=number_on(root, semconv.SAMPLE_WEIGHT),
+            # Spans have labels alone; an undecided one has none.
+            doubt=_mean([float(claim.label is None) for claim in entry.response_claims]),
+            lowest=_lowest(entry.scores),
+        )
+
+
+def _of_results(path: Path) -> Iterator[Candidate]:
+    for number, line in parse_json_lines(read_text(path, wanted=_WANTED), path):
+        try:
+            row = ResultRow.model_validate(line)
+        except ValidationError:
+            # Without the cause: a validation error quotes the input, which may be private.
+            raise FileError(f"{str(path)!r} line {number} is no result: give a {_WANTED}") from None
+        record, matrix = row.record, row.evaluation.response_vs_chunks
+        if record.ground_truth:
+            continue
+        trace_id = record.metadata.get("trace_id")
+        claims = range(len(matrix.labels)) if matrix else ()
+        yield Candidate(
+            query=record.query,
+            response=record.response,
+            chunks=tuple(chunk.text for chunk in record.chunks),
+            id=row.id,
+            trace_id=trace_id if isinstance(trace_id, str) else None,
+            doubt=_mean([_doubt(matrix, claim) for claim in claims if matrix]),
+            lowest=_lowest(row.metrics),
+        )
+
+
+def _doubt(matrix: VerdictMatrix, claim: int) -> float:
+    """The doubt about one claim: that of the chunk which supports it most."""
+    verdicts = matrix.rows[claim]
+    entailed = [v.entailed for v in verdicts if v is not None and v.entailed is not None]
+    if entailed:
+        # The best chunk decides a claim, so its distance from 0.5 is the doubt: 1 at 0.5, 0 at 0
+        # and 1.
+        return 1.0 - 2.0 * abs(max(entailed) - 0.5)
+    labels = matrix.labels[claim]
+    return float(Label.ENTAILED not in labels and None in labels)
+
+
+def _lowest(scores: Mapping[str, float]) -> float | None:
+    return min((scores[name] for name in LOW_IS_BAD if name in scores), default=None)
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values) if values else 0.0
+
+
+# --- the choice ---------------------------------------------------------------------------------
+
+NEAR: Final = 0.8
+"""Share of words in common from which two queries are near-duplicates: of ten words one differs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pick:
+    """A candidate that was picked."""
+
+    candidate: Candidate
+    reason: Reason
+    weight: float | None = None
+    """How many records of the files it stands for; None if it was not drawn at random."""
+
+
+def pick(
+    candidates: Sequence[Candidate],
+    n: int,
+    reasons: Sequence[Reason],
+    *,
+    known: Iterable[str] = (),
+    seed: int = 0,
+) -> list[Pick]:
+    """Pick candidates, the same ones for the same seed.
+
+    Each reason gets an equal share. What one has no candidates for goes to the others.
+
+    Args:
+        candidates: All of them.
+        n: Number to pick.
+        reasons: What to pick for.
+        known: Queries that have a ground truth, or wait for one: nothing near them is picked.
+        seed: Of the random share.
+    """
+    chosen = [Candidate(query=query) for query in known]
+    free = [each for each in candidates if _nearest(each, chosen) < NEAR]
+    # An equal share for each reason; the first ones get what is left over.
+    each, over = divmod(n, len(reasons))
+    shares: dict[Reason, int] = {
+        reason: each + (place < over) for place, reason in enumerate(reasons)
+    }
+    # First, from all of them: what other reasons take away would no longer be drawn.
+    drawn = random.Random(seed).sample(free, min(shares.pop("random", 0), len(free)))  # noqa: S311 - no secret
+    picks = [Pick(one, "random", len(free) / len(drawn) * one.copies) for one in drawn]
+    chosen += drawn
+    # Once more, for what the shares have left over: a reason may have too few candidates.
+    rest: list[tuple[Reason, int]] = [(reason, n) for reason in shares]
+    for reason, share in [*shares.items(), *rest]:
+        wanted = min(share, n - len(picks))
+        for candidate in _ordered(free, reason, chosen):
+            if wanted <= 0:
+                break
+            if _nearest(candidate, chosen) < NEAR:
+                chosen.append(candidate)
+                picks.append(Pick(candidate, reason))
+                wanted -= 1
+    return picks
+
+
+def _nearest(candidate: Candidate, chosen: Iterable[Candidate]) -> float:
+    """The likeness to the most similar one that was chosen, 0 to 1."""
+    return max(map(candidate.likeness, chosen), default=0.0)
+
+
+def _ordered(
+    candidates: Sequence[Candidate], reason: Reason, chosen: Sequence[Candidate]
+) -> Iterable[Candidate]:
+    """The candidates for a reason, the best first; equal ones in the order of the files."""
+    if reason == "uncertain":
+        return sorted((each for each in candidates if each.doubt > 0), key=lambda c: -c.doubt)
+    if reason == "low":
+        scored = [(each.lowest, each) for each in candidates if each.lowest is not None]
+        return [each for low, each in sorted(scored, key=lambda pair: pair[0]) if low < 1]
+    return _farthest_first(candidates, chosen)
+
+
+def _farthest_first(
+    candidates: Sequence[Candidate], chosen: Sequence[Candidate]
+) -> Iterator[Candidate]:
+    """Each time the candidate whose nearest chosen one is farthest away (max-min distance).
+
+    The distance to what was chosen before is kept for each candidate, and only the last chosen one
+    is compared anew: picking 50 of 10,000 makes half a million comparisons.
+    """
+    nearest = [_nearest(each, chosen) for each in candidates]
+    left = set(range(len(candidates)))
+    while left:
+        # Ties go to the first of the file, so that the same files give the same picks.
+        best = min(left, key=lambda place: (nearest[place], place))
+        left.discard(best)
+        yield candidates[best]
+        for place in left:
+            likeness = candidates[best].likeness(candidates[place])
+            nearest[place] = max(nearest[place], likeness)
+
+
+# --- the file to fill in ------------------------------------------------------------------------
+
+LINE_CHARACTERS: Final = 200
+"""Characters of the first line of a chunk: to recognise it, not to read it."""
+
+_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
+"""Beginnings of what spreadsheets take for a formula."""
+
+_Row = Mapping[str, object]
+
+
+class _GoldenFile:
+    """A JSON-lines or CSV file, one query a line, with an empty ``ground_truth`` to fill in.
+
+    What people have written stays, and nothing is doubled.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Read what is there.
+
+        Args:
+            path: A CSV file if its name ends in ``.csv``, else JSON lines; it need not exist.
+
+        Raises:
+            GroundTruthError: It cannot be read; names the line.
+        """
+        self._path = path
+        self.rows: list[_Row] = [row for _, row in read_rows(path)] if path.exists() else []
+
+    @property
+    def queries(self) -> list[str]:
+        """The queries that are in the file."""
+        found = [first_of(row, QUERY_KEYS, str(self._path)) for row in self.rows]
+        return [query for query in found if query is not None]
+
+    @property
+    def unfilled(self) -> int:
+        """Number of lines that wait for a ground truth."""
+        return sum(first_of(row, TEXT_KEYS, str(self._path)) is None for row in self.rows)
+
+    def add(self, picks: Iterable[Pick]) -> None:
+        """Write the file anew, with the picks after what is there.
+
+        Raises:
+            ConfigError: It cannot be written; what was there is unchanged.
+        """
+        rows = map(_row, picks)
+        if self._path.suffix.lower() == ".csv":
+            # New rows alone: what people have written, formulas included, is theirs.
+            self.rows += [{name: _harmless(_cell(row[name])) for name in row} for row in rows]
+            # The columns of the file as it is, then ours.
+            columns = list(dict.fromkeys(name for row in self.rows for name in row))
+            file = io.StringIO(newline="")
+            writer = csv.DictWriter(file, columns)
+            writer.writeheader()
+            writer.writerows({name: _cell(row[name]) for name in row} for row in self.rows)
+            text = file.getvalue()
+        else:
+            self.rows += rows
+            text = "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in self.rows)
+        write_private(self._path, text, what="the ground truths")
+
+
+def _row(pick: Pick) -> _Row:
+    candidate = pick.candidate
+    return {
+        "id": candidate.id,
+        "query": candidate.query,
+        "ground_truth": "",
+        "response": candidate.response,
+        "chunks": [_first_line(text) for text in candidate.chunks],
+        "picked_for": pick.reason,
+        "weight": pick.weight,
+        "sample_weight": candidate.sample_weight,
+        "trace_id": candidate.trace_id,
+    }
+
+
+def _first_line(text: str) -> str:
+    line = next((line.strip() for line in text.splitlines() if line.strip()), "")
+    return line if len(line) <= LINE_CHARACTERS else f"{line[: LINE_CHARACTERS - 1]}…"
+
+
+def _cell(value: object) -> object:
+    return "\n".join(map(str, value)) if is_list(value) else value
+
+
+def _harmless(value: object) -> object:
+    """A cell that is no formula: a spreadsheet would run those in a query or an answer."""
+    # The apostrophe is what spreadsheets themselves mark a text by; matching ignores it.
+    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
