@@ -30,9 +30,6 @@ __all__ = [
 
 # --- in other languages than English --------------------------------------------------------------
 
-# The pairs are those that rules, opening hours and reports turn on; they were written down from the
-# dictionaries of the languages and fitted to no data set.
-
 _PAIRS: Final = {
     "de": "erlaubt gestattet zulässig/verboten untersagt unzulässig; geöffnet offen/geschlossen; "
     "vor/nach; mehr/weniger; höher/niedriger; länger/kürzer; größer/kleiner; "

@@ -1,8 +1,8 @@
 """The models that ``LocalJudge`` runs: the bundled one with its fitted constants, or one by others.
 
-The bundled network is the data of another distribution, ``claimspan-local-weights``: 34 MB that only
-those need who judge locally. The constants are fitted to the features that this package computes, so
-they stay beside the code.
+The bundled network is the data of another distribution, ``claimspan-local-weights``: 34 MB that
+only those need who judge locally. The constants are fitted to the features that this package
+computes, so they stay beside the code.
 """
 
 from __future__ import annotations
