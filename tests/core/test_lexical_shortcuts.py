@@ -54,6 +54,7 @@ def _look_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(rows, "may_conflict", always)
     monkeypatch.setattr(conflicts, "may_be_copied", always)
+    monkeypatch.setattr(conflicts, "may_be_turned", always)
     monkeypatch.setattr("claimspan.judges.lexical.negations._FEW", -1)
     monkeypatch.setattr(Support, "quotes", never)
     monkeypatch.setattr(StatedValues, "may_share", always)

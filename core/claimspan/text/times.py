@@ -1,4 +1,7 @@
-"""Looks for patterns near the digits of a text, so that prose without numbers costs little."""
+"""Finds dates, in words and in numbers, and times of day.
+
+Patterns are looked for near the digits of a text only, so that prose without numbers costs little.
+"""
 
 from __future__ import annotations
 

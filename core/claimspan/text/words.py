@@ -1,7 +1,7 @@
 """Splits a text into words and numbers, each with the stem that it is compared by.
 
 An English stem is a word in lower case without common endings, cut to its first letters. Other
-languages have stemmers of their own (Snowball's; ``slovenian``), and words of the rest are cut
+languages have stemmers of their own (Snowball's, and one for Slovenian); words of the rest are cut
 alone. Runs of Chinese, Japanese or Korean characters become pairs of characters.
 """
 

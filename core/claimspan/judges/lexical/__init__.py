@@ -4,14 +4,15 @@
 - ``readings``: reads each claim and each reference of a record once; keeps references for others.
 - ``rows``: decides the cells, each by as little work as it takes; ``cell_verdicts`` turns coverage
   and conflicts into probabilities.
-- ``coverage``: measures which share of a claim's words the best window of a reference has, by
-  ``patterns``: the words of all claims as the bits of a number.
-- ``conflicts``: runs every conflict detector on a claim and the sentence that supports it best.
-- ``wording``: the words of a claim or a sentence, with what detectors found in them.
-- ``quantity_conflicts``, ``negation_conflicts``, ``opposite_conflicts``, ``name_conflicts``: the
-  detectors.
-- ``near_copies``: aligns a claim with a sentence that it nearly copies; ``replacement_conflicts``
-  and ``order_conflicts`` detect what the claim changes in it.
+- ``coverage``: measures which share of a claim's words the best window of a reference has, with
+  the words of all claims as the bits of a number.
+- ``cells``: gathers what several references say of a claim, and joins verdicts to a matrix.
+- ``short_answers``: reads claims and references by the question that they answer.
+- ``conflicts``: runs every conflict detector on a claim and the sentence that supports it best, and
+  detects parts that changed places.
+- ``negations``, ``opposites``, ``name_conflicts``: the other detectors of words.
+- ``near_copies``: aligns a claim with a sentence that it nearly copies, and detects what it
+  changes there.
 - ``opposites.txt``: English opposites from WordNet 3.0, with its licence.
 
 Claims that consist of a value alone, such as ``$1,577``, go to ``claimspan.judges.values``.

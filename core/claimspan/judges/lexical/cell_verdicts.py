@@ -57,11 +57,14 @@ CONFLICT_PROBABILITY: Final = {
     "entity": 0.85,
     "agent": 0.8,
     "missing name": 0.35,
+    "degree": 0.8,
     "generalisation": 0.6,
     "roles": 0.97,
     "sides": 0.8,
+    "voice": 0.8,
     "replaced name": 0.97,
     "replaced number": 0.97,
+    "replaced unit": 0.97,
     "replaced opposite": 0.97,
     "replaced negation": 0.97,
     "replaced quantifier": 0.97,
@@ -89,7 +92,7 @@ GIVEN_KINDS: Final = frozenset(
 holds for its answers as well."""
 
 VALUE_KINDS: Final = frozenset(
-    {"replaced number", "replaced name", "missing name", "replaced negation"}
+    {"replaced number", "replaced unit", "replaced name", "missing name", "replaced negation"}
 )
 """Kinds that words of a value may be of, as ``zero`` is a negation: an equal value in the same
 place is no conflict."""

@@ -24,6 +24,7 @@ from claimspan.judges.lexical.name_conflicts import (
 )
 from claimspan.judges.lexical.near_copies import (
     NearCopy,
+    degrees,
     generalisation,
     may_be_copied,
     near_copy,
@@ -32,7 +33,9 @@ from claimspan.judges.lexical.near_copies import (
     replaced_number,
     replaced_opposite,
     replaced_quantifier,
+    replaced_unit,
     replaced_word,
+    turned_degree,
     unfounded_generalisation,
 )
 from claimspan.judges.lexical.negations import (
@@ -53,6 +56,7 @@ __all__ = [
     "ORDER_DETECTORS",
     "Conflict",
     "find_conflicts",
+    "may_be_turned",
     "may_conflict",
     "reachable_stems",
 ]
@@ -89,6 +93,16 @@ _MIN_COVERAGE: Final = 0.9
 _NEAREST: Final = 2
 _MAX_SIDE: Final = 4
 """Content words on a side of a verb that may name who or what it is about."""
+
+
+def may_be_turned(claim: Wording, support: Support) -> bool:
+    """Tells whether any detector of this module may find something, without a sentence."""
+    if support.coverage >= _MIN_COVERAGE:
+        return True
+    reference, verbs = support.reference, claim.read(_passive_stems)
+    if verbs:
+        return not verbs.isdisjoint(reference.stems)
+    return not claim.stems.isdisjoint(reference.tokens.read(_passive_stems))
 
 
 def _exchanged_roles(claim: Wording, support: Support) -> str | None:
@@ -133,6 +147,18 @@ def _swapped_sides(claim: Wording, support: Support) -> str | None:
     return None
 
 
+def _turned_voice(claim: Wording, support: Support) -> str | None:
+    """Detects a passive with the roles of the active: ``A was bought by B`` for ``A bought B``.
+
+    Returns:
+        The stem of the verb; None where there is no conflict.
+    """
+    passive, active = claim.read(_agents), support.sentence.read(_agents)
+    if passive and not active:
+        return _turned(claim, passive, support.sentence)
+    return _turned(support.sentence, active, claim) if active and not passive else None
+
+
 def _agents(tokens: Sequence[Token]) -> list[int]:
     """Returns the positions of the verbs that ``by`` follows."""
     if _AGENT not in [token.text for token in tokens]:
@@ -142,6 +168,25 @@ def _agents(tokens: Sequence[Token]) -> list[int]:
         for i, token in enumerate(tokens)
         if i and token.text == _AGENT and tokens[i - 1].text.endswith(("ed", "en", "t", "d", "wn"))
     ]
+
+
+def _passive_stems(tokens: Sequence[Token]) -> frozenset[str]:
+    """Returns the stems of the verbs that ``by`` follows."""
+    return frozenset([tokens[place].stem for place in _agents(tokens)])
+
+
+def _turned(passive: Sequence[Token], verbs: Sequence[int], active: Sequence[Token]) -> str | None:
+    """Returns the stem of a verb whose subject is the same in the passive and in the active."""
+    for verb in verbs:
+        stem = passive[verb].stem
+        places = [i for i, token in enumerate(active) if token.stem == stem]
+        if len(places) != 1 or _is_passive(active, places[0]):
+            continue
+        before, after = _side(passive[:verb], last=True), _side(passive[verb + 2 :])
+        doer, done_to = _side(active[: places[0]], last=True), _side(active[places[0] + 1 :])
+        if before & doer and after & done_to and not (before & done_to or after & doer):
+            return stem
+    return None
 
 
 def _is_action(token: Token) -> bool:
@@ -156,12 +201,22 @@ def _joins(tokens: Sequence[Token], verb: int) -> bool:
     return any(token.folded in _SYMMETRIC for token in near)
 
 
+def _is_passive(tokens: Sequence[Token], verb: int) -> bool:
+    """Tells whether a verb is a passive that does not say by whom."""
+    return any(token.text in _COPULAS for token in tokens[max(verb - 2, 0) : verb])
+
+
 def _nearest(tokens: Sequence[Token], verb: int) -> tuple[set[str], set[str]]:
     """Returns the stems of the two content words before a verb, and of the two after it."""
     words = [(i, token.stem) for i, token in enumerate(tokens) if token.is_content]
     before = [stem for i, stem in words if i < verb]
     after = [stem for i, stem in words if i > verb]
     return set(before[-_NEAREST:]), set(after[:_NEAREST])
+
+
+def _side(tokens: Sequence[Token], *, last: bool = False) -> set[str]:
+    words = [token.stem for token in tokens if token.is_content]
+    return set(words[-_MAX_SIDE:] if last else words[:_MAX_SIDE])
 
 
 def _different_ends(one: list[str], two: list[str]) -> tuple[list[str], list[str]]:
@@ -210,12 +265,14 @@ DETECTORS: Final[dict[str, Detector]] = {
     "entity": name_conflict,
     "agent": agent_conflict,
     "missing name": missing_name,
+    "degree": turned_degree,
     "generalisation": unfounded_generalisation,
 }
 """Every detector by the kind of conflict that it finds, in the order in which they run."""
 
 ORDER_DETECTORS: Final[dict[str, Detector]] = {
     "roles": _exchanged_roles,
+    "voice": _turned_voice,
     "sides": _swapped_sides,
 }
 """Detectors of words in an order that says something else."""
@@ -223,6 +280,7 @@ ORDER_DETECTORS: Final[dict[str, Detector]] = {
 NEAR_COPY_DETECTORS: Final[dict[str, Callable[[NearCopy, Support], str | None]]] = {
     "replaced name": replaced_name,
     "replaced number": replaced_number,
+    "replaced unit": replaced_unit,
     "replaced opposite": replaced_opposite,
     "replaced negation": replaced_negation,
     "replaced quantifier": replaced_quantifier,
@@ -237,6 +295,7 @@ _CONCERNS: Final[dict[str, Callable[[Wording], object]]] = {
     "entity": names_by_phrase,
     "agent": agents,
     "missing name": full_names,
+    "degree": degrees,
     "generalisation": generalisation,
 }
 
@@ -278,6 +337,7 @@ def reachable_stems(claim: Wording) -> Set[str]:
     stems.update(stem for names in claim.read(agents).values() for stem in names)
     stems.update(claim.read(nationalities).values())
     stems.update(stem for stem, _ in claim.read(full_names))
+    stems.update(stem for stem, _ in claim.read(degrees))
     general = claim.read(generalisation)
     return stems if general is None else stems | {general}
 
@@ -319,7 +379,7 @@ def _detectors(claim: Wording) -> list[tuple[str, Detector]]:
 
 def _found_in_copy(claim: Wording, support: Support) -> Iterator[tuple[str, str | None]]:
     """Yields what the detectors find that need a sentence with nearly the same words."""
-    if not (may_be_copied(claim, support.most_words) or support.coverage >= _MIN_COVERAGE):
+    if not (may_be_copied(claim, support.most_words) or may_be_turned(claim, support)):
         return
     if len(support.sentence) > _MAX_COPY_TOKENS:
         return

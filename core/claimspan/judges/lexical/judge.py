@@ -124,16 +124,16 @@ class LexicalJudge:
     the judge's label, and by a threshold chosen for the set::
 
         set                      n   coverage      judge     E vs C      label  threshold
-        refchecker_msmarco     1078      0.739      0.754      0.763      0.641      0.655
+        refchecker_msmarco     1078      0.739      0.754      0.763      0.641      0.656
         lfqa_verification       632      0.883      0.883          -      0.791      0.811
-        factcheckgpt_stance     925      0.772      0.787      0.620      0.726      0.719
+        factcheckgpt_stance     925      0.772      0.782      0.618      0.724      0.716
         begin_dev               587      0.944      0.931          -      0.840      0.851
         fever_sym_dev           348      0.700      0.774      0.774      0.693      0.695
         fm2_dev                 585      0.610      0.640      0.640      0.555      0.577
         healthver_dev           421      0.613      0.603      0.472      0.506      0.585
         wice_claim_dev          157      0.798      0.787          -      0.719      0.742
         qags_xsum               119      0.642      0.695          -      0.578      0.612
-        ling_val               1552      0.651      0.688      0.661      0.615      0.624
+        ling_val               1552      0.651      0.685      0.658      0.614      0.622
 
     Differences below .03 are noise in most sets. The gain is where numbers, names and negation
     decide (fever_sym, fm2); on begin_dev the detectors cost .01. Claims written to fool word
@@ -166,7 +166,7 @@ class LexicalJudge:
     @property
     def version(self) -> str:
         """Version of the verdicts; changes with every constant that may change one."""
-        return f"7+values.{VALUES_VERSION}"
+        return f"6+values.{VALUES_VERSION}"
 
     def arguments(self) -> dict[str, JsonValue]:
         """Returns the keyword arguments that make an equal judge in another process."""

@@ -10,12 +10,14 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from difflib import SequenceMatcher
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 from claimspan.judges.lexical.coverage import Support, Wording
 from claimspan.judges.lexical.name_conflicts import is_nationality
 from claimspan.judges.lexical.negations import negation_scopes
 from claimspan.judges.lexical.opposites import are_opposites
+from claimspan.text.units import UNITS
 from claimspan.text.words import FUNCTION_WORDS, Token, stem
 
 __all__ = [
@@ -28,7 +30,9 @@ __all__ = [
     "replaced_number",
     "replaced_opposite",
     "replaced_quantifier",
+    "replaced_unit",
     "replaced_word",
+    "turned_degree",
     "unfounded_generalisation",
 ]
 
@@ -161,6 +165,7 @@ _UNIVERSAL: Final = frozenset(
 _GENERAL: Final = frozenset("all every always everyone everything everybody".split())
 _NONE: Final = frozenset("no none never not nobody nothing both whole total throughout".split())
 _BEFORE_ALL: Final = frozenset("they we us them you have has are were at after above".split())
+_MIN_COMPARATIVE: Final = 4
 _PARTIAL: Final = frozenset(
     "some many most several few often usually sometimes generally typically frequently mostly "
     "partly partially occasionally mainly largely half certain various commonly primarily "
@@ -175,6 +180,15 @@ _BOUNDS: Final = frozenset(
 _FORBIDDING: Final = frozenset(
     map(stem, "prohibits disallows forbids forbidden bans banned prevents prohibited".split())
 )
+# Words of size beside those of ``UNITS``: one changes the other by a factor.
+_SIZES: Final = tuple(
+    frozenset(map(stem, words.split()))
+    for words in (
+        "bit byte kilobyte megabyte gigabyte terabyte kb mb gb tb kib mib gib",
+        "hundred thousand million billion trillion mn bn",
+        "acre hectare", "foot yard", "gallon litre liter",
+    )
+)  # fmt: skip
 _OPENERS: Final = frozenset(
     "additionally also although because besides both consequently despite during finally further "
     "furthermore given hence however indeed initially instead later like meanwhile moreover "
@@ -219,6 +233,19 @@ def replaced_number(copy: NearCopy, support: Support) -> str | None:
         is_bound = not _BOUNDS.isdisjoint(t.folded for t in part.claim)
         if numbers and others and others.isdisjoint(numbers) and not is_bound:
             return numbers[0]
+    return None
+
+
+def replaced_unit(copy: NearCopy, support: Support) -> str | None:
+    """Detects another unit in the same place, of the same dimension: ``minutes`` for ``hours``."""
+    for part in copy.replacements:
+        if len(part.claim) == 1 == len(part.sentence):
+            claimed, given = part.claim[0].stem, part.sentence[0].stem
+            if claimed != given and any(claimed in set_ and given in set_ for set_ in _SIZES):
+                return claimed
+            unit, other = UNITS.get(claimed), UNITS.get(given)
+            if unit and other and unit != other:
+                return claimed
     return None
 
 
@@ -269,6 +296,16 @@ def replaced_quantifier(copy: NearCopy, support: Support) -> str | None:
     return None
 
 
+def turned_degree(claim: Wording, support: Support) -> str | None:
+    """Detects ``denser`` or ``more dense`` where the sentence says ``less dense``, or reversed."""
+    claimed = claim.read(degrees)
+    if not claimed:
+        return None
+    found = support.sentence.read(degrees)
+    turned = {(base, not is_more) for base, is_more in claimed} & (found - claimed)
+    return min(turned)[0] if turned else None
+
+
 def unfounded_generalisation(claim: Wording, support: Support) -> str | None:
     """Detects ``all``, ``every`` or ``always`` in a claim where the reference limits nothing so."""
     general = claim.read(generalisation)
@@ -291,6 +328,20 @@ def _is_idiom(tokens: Sequence[Token], position: int) -> bool:
     before = tokens[max(position - 1, 0) : position]
     after = [token.text for token in tokens[position + 1 : position + 3]]
     return after == ["the", "time"] or any(token.text in _BEFORE_ALL for token in before)
+
+
+def degrees(tokens: Sequence[Token]) -> set[tuple[str, bool]]:
+    """Returns the stems of what is compared, each with whether there is more of it."""
+    found: set[tuple[str, bool]] = set()
+    if "than" not in [token.text for token in tokens]:
+        return found
+    for before, token in pairwise(tokens):
+        if before.text in ("more", "less"):
+            found.add((token.stem, before.text == "more"))
+    for token in tokens:
+        if token.text.endswith("er") and len(token.text) > _MIN_COMPARATIVE:
+            found |= {(stem(token.text[:-2]), True), (stem(token.text[:-1]), True)}
+    return found
 
 
 def _differ_in_negation(copy: NearCopy) -> bool:

@@ -1,7 +1,7 @@
-"""Detects opposites in other languages than English: ``erlaubt`` against ``verboten``.
+"""Detects opposites: ``prices increased`` against ``prices decreased``.
 
-The pairs are those that rules, opening hours and reports turn on; they were written down from the
-dictionaries of the languages and fitted to no data set.
+The pairs in other languages than English are those that rules, opening hours and reports turn on;
+they were written down from the dictionaries of the languages and fitted to no data set.
 """
 
 from __future__ import annotations
@@ -29,9 +29,6 @@ __all__ = [
 
 
 # --- in other languages than English --------------------------------------------------------------
-
-# The pairs are those that rules, opening hours and reports turn on; they were written down from the
-# dictionaries of the languages and fitted to no data set.
 
 _PAIRS: Final = {
     "de": "erlaubt gestattet zulässig/verboten untersagt unzulässig; geöffnet offen/geschlossen; "

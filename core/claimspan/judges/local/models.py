@@ -1,7 +1,7 @@
-"""The model that ``LocalJudge`` runs where none is named: its network, and the fitted constants.
+"""The models that ``LocalJudge`` runs: the bundled one with its fitted constants, or one by others.
 
-The network is the data of another distribution, ``claimspan-local-weights``: 34 MB that nobody
-needs who does not judge locally. The constants are fitted to the features that this package
+The bundled network is the data of another distribution, ``claimspan-local-weights``: 34 MB that
+only those need who judge locally. The constants are fitted to the features that this package
 computes, so they stay beside the code.
 """
 

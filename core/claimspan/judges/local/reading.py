@@ -277,10 +277,10 @@ def _spans(lengths: Sequence[int]) -> Iterator[tuple[int, int]]:
 # Kinds in which words are surer than a small model. Numbers and units are left to the value check,
 # which knows equal ones; of "negation", "denial" and "entity" the model is the better judge.
 _SURE_KINDS: Final = frozenset(
-    {"agent", "generalisation", "opposite", "prefix", "missing name"}
+    {"agent", "degree", "generalisation", "opposite", "prefix", "missing name"}
     | ORDER_DETECTORS.keys()
     | NEAR_COPY_DETECTORS.keys()
-) - {"replaced number"}
+) - {"replaced number", "replaced unit"}
 
 
 def _with_changes(

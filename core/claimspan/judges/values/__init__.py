@@ -1,10 +1,10 @@
 """The value check: whether a text gives the value that a bare claim names.
 
 Every judge we ship asks it first. A claim such as ``$1577.00`` has no words to compare, and models
-are weak at scales and roundings. ``asked`` reads what the question says about scale and unit,
-``comparison`` decides whether two amounts are one value, ``relations`` does so for bounds, ranges,
-dates and times, and ``check`` is the contract. Values among words, where no question helps, are
-read by ``stated``, compared by ``equality``, and found missing or changed by ``conflicts``.
+are weak at scales and roundings. ``comparison`` reads what the question says about scale and unit,
+and decides whether two amounts, dates or times are one value; ``check`` is the contract. Values
+among words, where no question helps, are read by ``stated``, and found equal, missing or changed by
+``conflicts``.
 """
 
 from __future__ import annotations
