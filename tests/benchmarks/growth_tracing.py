@@ -273,9 +273,9 @@ def _queued(n: int) -> Callable[[], float]:
             record = Record(job.key, INVALID_SPAN, None, Context(), judged=job)
             table.add(record)
             table.give_place(record, tree)
-        while (record := table.next_unread()) is not None:
-            table.move(record, Event.DISPATCHED)
-            table.wait_for_judge(record)
+        while (unread := table.next_unread()) is not None:
+            table.move(unread, Event.DISPATCHED)
+            table.wait_for_judge(unread)
         while (taken := table.take(600.0)) is not None:
             table.move(taken[0], Event.SETTLED)
             table.move(taken[0], Event.EXPORTED)

@@ -42,7 +42,7 @@ def test_a_short_text_is_judged_in_this_process_and_a_long_one_in_another(tmp_pa
 def test_the_scores_of_a_long_text_are_those_of_a_thread() -> None:
     found: list[CapturedRecord] = []
     for worker in (None, "thread"):
-        with InMemoryMonitor(judge=LexicalJudge(), worker=worker) as monitor:  # type: ignore[arg-type] # pyright: ignore[reportArgumentType] - one of the two literals
+        with InMemoryMonitor(judge=LexicalJudge(), worker=worker) as monitor:
             ask(monitor, "It is 725 km long.", "The Drava is 725 km long. " * 400)
             found.append(monitor.only_record(SECONDS))
 

@@ -279,8 +279,8 @@ class Sequences(RuleBasedStateMachine):
         outcome = Outcome(status=Status.SHUTDOWN)
         for record in self.records.end_root(self.records.open_rows(), outcome):
             self.ended(record, Status.SHUTDOWN)
-        while (record := self.records.next_unread()) is not None:
-            self.unread.discard(record.key)
+        while (unread := self.records.next_unread()) is not None:
+            self.unread.discard(unread.key)
         for record in self.records.rows():
             self.records.move(record, Event.ABANDONED)
 
@@ -333,7 +333,7 @@ EXAMPLES: Final = settings(
 def test_random_events_leave_every_record_with_one_state_and_the_books_in_balance() -> None:
     from hypothesis.stateful import run_state_machine_as_test
 
-    run_state_machine_as_test(Sequences, settings=EXAMPLES)  # type: ignore[no-untyped-call]
+    run_state_machine_as_test(Sequences, settings=EXAMPLES)
 
 
 def test_random_events_over_a_spool_leave_every_record_with_one_state(tmp_path: Path) -> None:
@@ -356,4 +356,4 @@ def test_random_events_over_a_spool_leave_every_record_with_one_state(tmp_path: 
             other.claim(2)
             other.close()
 
-    run_state_machine_as_test(Spooled, settings=settings(EXAMPLES, max_examples=40))  # type: ignore[no-untyped-call]
+    run_state_machine_as_test(Spooled, settings=settings(EXAMPLES, max_examples=40))

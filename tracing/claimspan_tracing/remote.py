@@ -332,8 +332,12 @@ def judge_spool(
         judge, metrics=metrics, ground_truth=ground_truth, spool=file, max_cpu_share=1.0
     )
     stopped = threading.Event()
+
+    def stop(_number: int, _frame: object) -> None:
+        stopped.set()
+
     handlers = {
-        number: signal.signal(number, lambda *_: stopped.set())
+        number: signal.signal(number, stop)
         for number in (signal.SIGINT, signal.SIGTERM)
         if threading.current_thread() is threading.main_thread()
     }
