@@ -60,7 +60,7 @@ def worker(
         typer.Option(help="Judge what waits in this file of Monitor(spool=...); without Celery."),
     ] = None,
 ) -> None:
-    """Run a worker that evaluates records: those of a broker by Celery, or those of a spool.
+    """Run a worker that evaluates records, of a broker by Celery or of a spool.
 
     Scores go to OTEL_EXPORTER_OTLP_ENDPOINT, or to claimspan-traces.jsonl where it is not set.
     """

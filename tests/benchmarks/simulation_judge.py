@@ -81,8 +81,8 @@ def virtual_threads() -> Generator[None]:
     """Let workers and judges that are made inside the block run on the simulation's loop."""
     dispatch = "claimspan_tracing.dispatch"
     with (
-        patch(f"{dispatch}.judge_thread.LoopThread", _VirtualThread),
-        patch(f"{dispatch}.worker.LoopThread", _VirtualThread),
+        patch(f"{dispatch}.judging.LoopThread", _VirtualThread),
+        patch(f"{dispatch}.loop_thread.LoopThread", _VirtualThread),
     ):
         yield
 

@@ -212,3 +212,31 @@ ask(monitor, "a")
 
     assert ended.code == 0
     assert statuses_in(tmp_path).get("evaluated") == 1
+
+
+def test_what_has_ended_is_exported_although_a_judge_keeps_the_interpreter_to_itself(
+    tmp_path: Path,
+) -> None:
+    code = """
+import re
+def freeze(length):
+    began = time.monotonic()
+    re.match("(a+)+$", "a" * length + "b")  # native code, which keeps the interpreter's lock
+    return time.monotonic() - began
+longest = next(length for length in range(16, 40) if freeze(length) > 0.3)
+class Freezing(ScriptedJudge):
+    async def check(self, claims, references, *, question=None):
+        if "freeze" in question:
+            freeze(longest)
+        return await super().check(claims, references, question=question)
+monitor = Monitor(Freezing(), sample=1.0, max_cpu_share=1.0)
+ask(monitor, "a", "b", "c")
+deadline = time.monotonic() + 30
+while monitor.stats.evaluated < 3 and time.monotonic() < deadline:
+    time.sleep(0.01)
+ask(monitor, *(f"freeze {number}" for number in range(40)))
+time.sleep(0.3)
+"""
+    ended = run_python(code, tmp_path)
+
+    assert statuses_in(tmp_path)["evaluated"] >= 3, ended.stderr

@@ -83,6 +83,10 @@ class Ending(Protocol):
         """Wait until every record has its state; False where one has not, after ``timeout`` s."""
         ...
 
+    def begin_exporting(self) -> None:
+        """Export on another thread what has ended by now."""
+        ...
+
     def begin_ending(self, deadline: float) -> None:
         """End what is left on another thread, by a time on the monotonic clock."""
         ...
@@ -299,6 +303,9 @@ def drain(timeout: float) -> bool:
     endings = list(_endings)
     for ending in endings:
         ending.close()
+    # First what is known: a judge that keeps the interpreter's lock may leave no time for it later.
+    for ending in endings:
+        ending.begin_exporting()
     kept = reserve(timeout)
     judged_by = deadline - kept
     # One after the other, and yet all at once: each of them works on threads of its own.

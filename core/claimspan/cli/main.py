@@ -51,9 +51,9 @@ SUMMARIES: Final = {
     "label": "Make a page that opens offline, on which people label claims.",
     "report": "Turn traces or results into one HTML page that opens offline.",
     "run": "Run a pipeline over a dataset, evaluate it and write its traces.",
-    "spool": "Show what waits in a spool, and try dead letters again.",
+    "spool": "Show what waits in a spool, try dead letters again, and judge what is left.",
     "stats": "Estimate the mean scores of all traffic from the sampled part.",
-    "worker": "Run a Celery worker that evaluates records.",
+    "worker": "Run a worker that evaluates records, of a broker by Celery or of a spool.",
 }
 """The first docstring line of each of our commands, so that `--help` imports none of them."""
 

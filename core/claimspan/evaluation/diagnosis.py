@@ -11,13 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from claimspan.evaluation.measured import Measured
 from claimspan.metrics.truths import Truth, Truths, in_any, is_label
 from claimspan.verdicts import Label
-
-if TYPE_CHECKING:
-    from claimspan.evaluation.result import Evaluation
 
 __all__ = [
     "CLOSE_CALL",
@@ -148,7 +146,7 @@ def diagnose(findings: Findings) -> Diagnosis:
     return Diagnosis(part, (*told, *_nothing_found(findings, part)))
 
 
-def findings_of(evaluation: Evaluation, truths: Truths) -> Findings:
+def findings_of(evaluation: Measured, truths: Truths) -> Findings:
     """Return what the verdicts of an evaluation say of its claims."""
     verdicts = evaluation.matrices
     chunks, by_truth = verdicts.response_vs_chunks, verdicts.response_vs_ground_truth

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from claimspan.evaluation.judgement import (
     GOOD,
@@ -19,14 +19,12 @@ from claimspan.evaluation.judgement import (
     Judgement,
     judgement_of,
 )
+from claimspan.evaluation.measured import Measured
 from claimspan.metrics.catalogue import CATALOGUE, DEFAULT_METRICS, in_order
 from claimspan.records import RagRecord
 from claimspan.text.closest import SearchedSentences
 from claimspan.text.visible import one_line, visible
 from claimspan.verdicts import Claim, Label
-
-if TYPE_CHECKING:
-    from claimspan.evaluation.result import Evaluation
 
 __all__ = ["ToldClaim", "evidence_of", "line_of", "page_of", "table_of", "told_claims"]
 
@@ -53,7 +51,7 @@ _OF_CLAIM: Final = {
 }
 
 
-def line_of(evaluation: Evaluation) -> str:
+def line_of(evaluation: Measured) -> str:
     """Return an evaluation in one line: its label and its scores, or why it has none."""
     if evaluation.error is not None:
         return f"<Evaluation failed: {one_line(evaluation.error, MAX_TEXT)}>"
@@ -62,7 +60,7 @@ def line_of(evaluation: Evaluation) -> str:
     return f"<Evaluation {judged.label}: {one_line(told, MAX_TEXT)}>"
 
 
-def page_of(evaluation: Evaluation) -> str:
+def page_of(evaluation: Measured) -> str:
     """Return the HTML of one evaluation: label, reason, part to blame, scores, claims."""
     judged = judgement_of(evaluation)
     claims = told_claims(evaluation)
@@ -79,7 +77,7 @@ def page_of(evaluation: Evaluation) -> str:
     )
 
 
-def table_of(records: Sequence[RagRecord], evaluations: Sequence[Evaluation]) -> str:
+def table_of(records: Sequence[RagRecord], evaluations: Sequence[Measured]) -> str:
     """Return the HTML of many evaluations: a table with a row for each of the first 20."""
     shown = evaluations[:MAX_ROWS]
     names = [
@@ -107,7 +105,7 @@ def table_of(records: Sequence[RagRecord], evaluations: Sequence[Evaluation]) ->
     )
 
 
-def _row(index: int, record: RagRecord, evaluation: Evaluation, names: Sequence[str]) -> str:
+def _row(index: int, record: RagRecord, evaluation: Measured, names: Sequence[str]) -> str:
     judged = judgement_of(evaluation, chunk_ids=[chunk.id for chunk in record.chunks])
     scores = {each.name: each for each in judged.scores}
     query, response = _text(record.query, MAX_CELL), _text(record.response, MAX_CELL)
@@ -124,7 +122,7 @@ def _cells(tag: str, cells: Sequence[str]) -> str:
     return f"<tr>{inner}</tr>"
 
 
-def _because(evaluation: Evaluation, judged: Judgement) -> str:
+def _because(evaluation: Measured, judged: Judgement) -> str:
     parts = [_text(evaluation.error or judged.summary, MAX_TEXT)]
     if judged.label == LOW and judged.part.is_bad:
         told = _text(" ".join(judged.sentences), MAX_TEXT)
@@ -196,7 +194,7 @@ class ToldClaim:
     """Place of the first chunk that the verdict names, from 0; None if it names none."""
 
 
-def told_claims(evaluation: Evaluation) -> list[ToldClaim]:
+def told_claims(evaluation: Measured) -> list[ToldClaim]:
     """Return the claims of the answer with their verdicts, in the order of the answer."""
     verdicts = evaluation.matrices
     by_chunks, by_truth = verdicts.response_vs_chunks, verdicts.response_vs_ground_truth

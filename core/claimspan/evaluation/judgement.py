@@ -9,17 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import compress, islice
-from typing import TYPE_CHECKING, Final, Literal, TypeVar
+from typing import Final, Literal, TypeVar
 
 from claimspan.evaluation.diagnosis import Diagnosis, Part, diagnose, findings_of
+from claimspan.evaluation.measured import Measured
 from claimspan.metrics.catalogue import CATALOGUE, ClaimMetric
 from claimspan.metrics.means import expected_of
 from claimspan.metrics.truths import Truths, UndefinedMetricError, share
 from claimspan.text.visible import one_line
 from claimspan.verdicts import Label
-
-if TYPE_CHECKING:
-    from claimspan.evaluation.result import Evaluation
 
 __all__ = [
     "GOOD",
@@ -108,7 +106,7 @@ _REPEATING: Final = frozenset(
 
 
 def judgement_of(
-    evaluation: Evaluation, *, chunk_ids: Sequence[str] = (), quotes: bool = True
+    evaluation: Measured, *, chunk_ids: Sequence[str] = (), quotes: bool = True
 ) -> Judgement:
     """Return what an evaluation says of its record.
 
@@ -160,12 +158,12 @@ def judgement_of(
     return replace(judged, part=part, findings=diagnosis.findings, doubts=diagnosis.doubts)
 
 
-def _threshold(name: str, evaluation: Evaluation) -> float | None:
+def _threshold(name: str, evaluation: Measured) -> float | None:
     known = CATALOGUE.get(name)
     return evaluation.thresholds.get(name, None if known is None else known.threshold)
 
 
-def _label(name: str, value: float, evaluation: Evaluation, truths: Truths) -> str:
+def _label(name: str, value: float, evaluation: Measured, truths: Truths) -> str:
     limit = _threshold(name, evaluation)
     if limit is None:
         return NEUTRAL
@@ -190,7 +188,7 @@ def _label(name: str, value: float, evaluation: Evaluation, truths: Truths) -> s
     return LOW if excused is None or _is_beyond(excused, limit, lower=lower) else NEUTRAL
 
 
-def _value(name: str, evaluation: Evaluation, truths: Truths) -> float | None:
+def _value(name: str, evaluation: Measured, truths: Truths) -> float | None:
     """The score of a metric, if it was chosen or not; None if it has no value."""
     found = evaluation.metrics.get(name)
     return _known(CATALOGUE[name].value, truths) if found is None else found
@@ -224,7 +222,7 @@ MAX_REASON_BYTES: Final = 1024
 class _Reasons:
     """Tells in one line what a score counts against the answer."""
 
-    evaluation: Evaluation
+    evaluation: Measured
     truths: Truths
     chunk_ids: Sequence[str]
     """Ids of the chunks, in their order; a chunk without one is shown by its place."""

@@ -72,12 +72,17 @@ def _row(language: str) -> _Row:
 
 
 _HINTS: Final = {language: tuple(lists["hints"]) for language, lists in by_language().items()}
+_ALL_HINTS: Final = tuple(dict.fromkeys(hint for hints in _HINTS.values() for hint in hints))
 
 
 def may_decline(text: str) -> bool:
     """Tells at little cost whether a text has a word by which sentences decline."""
     lowered = _spaced(text)
-    return any(hint in lowered for hints in _HINTS.values() for hint in hints)
+    # Not ``any``, which calls a generator for each hint: this is asked of every answer.
+    for hint in _ALL_HINTS:  # noqa: SIM110 - as above
+        if hint in lowered:
+            return True
+    return False
 
 
 def declined(sentence: str) -> str | None:

@@ -83,8 +83,9 @@ DELIVERY_SHARE: Final = 0.75
 """Share of the time that is left at the end which deliveries may take. The end itself has to be
 over in time, or the provider would be taken for one that hangs."""
 
-_EXIT_THREADS: Final = 2
-"""One to end what is left, and one to shut the provider down where the first hangs in it."""
+_EXIT_THREADS: Final = 3
+"""One to export what has ended, one to end what is left, and one to shut the provider down if these
+hang in it."""
 
 _logger: Final = logging.getLogger("claimspan")
 
@@ -424,6 +425,11 @@ class Engine:
         self._is_closed = True
         self._evaluations.leave_spool()
         self._evaluations.hurry()
+
+    def begin_exporting(self) -> None:
+        """Have the spans exported that have ended by now, on a thread that is not waited for."""
+        if self._is_started:
+            exit_threads.run(self._force_flush)
 
     def begin_ending(self, deadline: float) -> None:
         """End what is left on a thread that nobody has to wait for, once.
