@@ -14,7 +14,7 @@ import sys
 import sysconfig
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from contextvars import Context, copy_context
 from dataclasses import dataclass, field
 from functools import partial
@@ -644,7 +644,8 @@ class _Child:
         paths = dict.fromkeys(os.path.abspath(each) for each in (*known, *sys.path))
         self.bell, theirs = socket.socketpair()
         self.bell.setblocking(False)
-        with theirs:
+        with theirs, ExitStack() as unless_started:
+            unless_started.callback(self.bell.close)
             self.process = subprocess.Popen(  # noqa: S603 - our own module, by our interpreter
                 [sys.executable, "-P", "-m", MODULE, str(folder), str(number)],
                 stdin=theirs.fileno(),
@@ -656,6 +657,7 @@ class _Child:
                     "OTEL_SDK_DISABLED": "true",
                 },
             )
+            unless_started.pop_all()
         self.number: Final = number
         self.is_ready = False
         """Whether its judges are made."""

@@ -123,6 +123,8 @@ class Engine:
         # Whether a query waits until its record is safe; known when the first one ends.
         self._waits_until_safe = settings.serverless
         self._make_parts()
+        # By what does not refer to the engine: what it has counted stays when it is gone.
+        self._stats = partial(_counted, self.records, self.guard, self._deliveries)
         watch(self, self._stats)
 
     def _make_parts(self) -> None:
@@ -227,13 +229,6 @@ class Engine:
     def stats(self) -> Stats:
         """Counts of records by state."""
         return self._stats()
-
-    def _stats(self) -> Stats:
-        return self.records.stats(
-            faults=self.guard.faults,
-            export_failures=self._exports.failures,
-            undelivered=self._deliveries.lost,
-        )
 
     def write_to(self, provider: TracerProvider) -> bool:
         """Have spans written to a provider, where none was given; False where another is used."""
@@ -617,3 +612,7 @@ class Engine:
 
     def _export_ended(self) -> None:
         self._evaluations.settle_exports()
+
+
+def _counted(records: Records, guard: Guard, deliveries: DeliveringSinks) -> Stats:
+    return records.stats(faults=guard.faults, undelivered=deliveries.lost)

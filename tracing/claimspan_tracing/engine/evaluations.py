@@ -6,6 +6,7 @@ exported. So whenever the process is killed, another one can tell what is left t
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -106,6 +107,8 @@ class Evaluations:
         self._is_safe_in_memory = is_safe_in_memory
         self._clock = clock
         self._takes_up, self._is_stopping = False, False
+        # Re-entrant: the garbage collector may end a user's stream, and so bring a record.
+        self._starting = threading.RLock()
         # Whether rows of the spool are left that can be taken up now: a flush waits for them.
         self._is_behind = False
         # For how long, and until when, a judge that could not be reached is left alone.
@@ -120,8 +123,12 @@ class Evaluations:
             RuntimeError: The interpreter is shutting down.
         """
         self.dispatcher.start(self._deliver)
-        if self._records.spool is not None:
-            self._worker.call(self._begin_to_take_up)
+        with self._starting:  # two threads may bring the first record at once
+            if self._records.spool is None or self._takes_up or self._is_stopping:
+                return
+            self._takes_up = True
+            self._set_behind(is_behind=True)  # until the first look into the spool
+            self._worker.call(self._beat)
 
     def leave_spool(self) -> None:
         """Take up no more rows: a shutdown waits for what is under way, not for a long spool."""
@@ -374,11 +381,6 @@ class Evaluations:
             self._sweep_soon()
 
     # --- rows of the spool ---
-
-    def _begin_to_take_up(self) -> None:
-        if not self._takes_up and not self._is_stopping:
-            self._takes_up = True
-            self._beat()
 
     def _beat(self) -> None:
         """Say that this process is alive, and look what there is to do."""

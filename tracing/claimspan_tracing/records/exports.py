@@ -63,12 +63,15 @@ class Exports:
         # Re-entrant: a simple processor exports within the end of a span, on the same thread.
         self._lock = threading.RLock()
         self._process = os.getpid()
-        self.failures = 0
-        """Number of spans of ours whose export has failed so far."""
         self._n_exporters = 0
         # Indexes over the rows: those that are followed, and whose each span is.
         self._followed: dict[JobKey, Record] = {}
         self._whose: dict[JobKey, Record] = {}
+
+    @property
+    def failures(self) -> int:
+        """Number of spans of ours whose export has failed so far."""
+        return self._records.export_failures
 
     @property
     def observes(self) -> bool:
@@ -173,7 +176,7 @@ class Exports:
             if not ours:
                 return
             with self._lock:
-                self.failures += 0 if exported else len(ours)
+                self._records.export_failures += 0 if exported else len(ours)
                 for span in ours:
                     self._note(span, exported=exported)
             self._changed()

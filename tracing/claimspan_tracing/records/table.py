@@ -149,6 +149,8 @@ class Records:
         self._n_running, self._n_tasks = 0, 0
         self.n_taken_up = 0
         """Number of rows under evaluation that were taken up from the spool."""
+        self.export_failures = 0
+        """Spans of ours that an exporter could not deliver; counted by ``Exports``."""
         # The tree that was weighed last, and the number of those that came after it.
         self._usual, self._since_weighed = 0, WEIGHED_SHARE
         self._produced, self._recovered, self._unasked = 0, 0, 0
@@ -528,7 +530,7 @@ class Records:
                     return not (self.pending or self._n_running or self._n_tasks)
             return True
 
-    def stats(self, *, faults: int, export_failures: int = 0, undelivered: int = 0) -> Stats:
+    def stats(self, *, faults: int, undelivered: int = 0) -> Stats:
         """Return the counts at this moment."""
         with self._lock:
             rest = {s: n for s, n in self._finished.items() if s is not Status.EVALUATED}
@@ -545,7 +547,7 @@ class Records:
                 queued_bytes=self._bytes,
                 spooled=self._spooled,
                 recovered=self._recovered,
-                export_failures=export_failures,
+                export_failures=self.export_failures,
                 with_ground_truth=self._with_ground_truth,
                 unasked=self._unasked,
                 undelivered=undelivered,
