@@ -550,8 +550,8 @@ class Engine:
             if self._is_ready:
                 return
             self._is_ready = True
+        with may_block():  # threads are started, and files of the system read
             self._look_how_it_ends()
-        with may_block():  # threads are started
             wait_at_exit(self)
             with suppress(RuntimeError):  # none can be: spans are ended where we are
                 exit_threads.reserve(_EXIT_THREADS)
