@@ -1,4 +1,7 @@
-"""Texts that are too long for a short step are judged in a process of their own."""
+"""Texts that are too long for a short step are judged in a process of their own.
+
+Row F20 of the reliability matrix.
+"""
 
 from __future__ import annotations
 

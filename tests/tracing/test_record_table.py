@@ -1,4 +1,7 @@
-"""The table of records: what moves a row, which row is taken, and that the books agree."""
+"""The table of records: what moves a row, which row is taken, and that the books agree.
+
+Row F21 of the reliability matrix.
+"""
 
 from __future__ import annotations
 

@@ -373,10 +373,10 @@ def _is_forked() -> bool:
     """Whether this process is a fork that runs the program of its parent."""
     if _forked:
         return True
-    # It may have imported us after the fork, as RQ's does. What was started by itself has arguments
-    # of its own, or another parent.
+    # It may have imported us after the fork, as RQ's does. What the system tells a program when it
+    # starts, such as where its code lies, is another for each start, and the same after a fork.
     with suppress(OSError):
-        own, parent = Path("/proc/self/cmdline"), Path(f"/proc/{os.getppid()}/cmdline")
+        own, parent = Path("/proc/self/auxv"), Path(f"/proc/{os.getppid()}/auxv")
         return own.read_bytes() == parent.read_bytes()
     return False
 
