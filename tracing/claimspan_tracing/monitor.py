@@ -17,6 +17,7 @@ from claimspan.errors import ClaimspanError
 from claimspan.evaluation.selection import MetricsLike, Selection, Thresholds
 from claimspan.judges.choice import JudgeLike
 from claimspan_tracing.alert import Alert, OnAlert
+from claimspan_tracing.blocking import may_block
 from claimspan_tracing.capture.hooks import Capture
 from claimspan_tracing.decide.sampling import Sampler, first_judge_of
 from claimspan_tracing.deliver.delivery import OnResult
@@ -214,8 +215,9 @@ class Monitor:
         restart_in_child(self)
         # A restarted service may be long without a query, and its last records wait.
         rows = self.engine.records.spool
-        if rows is not None and rows.has_rows:
-            self.engine.take_over()
+        with may_block():  # a file is read
+            if rows is not None and rows.has_rows:
+                self.engine.take_over()
 
     def __copy__(self) -> Self:
         """Returns the monitor itself: a copied chain is monitored as the chain that it is of."""
