@@ -302,7 +302,7 @@ def test_a_template_of_the_guide_is_taken_and_gets_the_ids(template: str) -> Non
 
 # --- docs/reliability.md ---
 
-ROWS: Final = {"L": 7, "F": 18, "I": 5, "P": 4, "S": 7}
+ROWS: Final = {"L": 7, "F": 21, "I": 5, "P": 4, "S": 7}
 """How many rows of the matrix each letter has."""
 
 
