@@ -93,17 +93,18 @@ class Reading:
         if redaction is not None:
             shown = redaction.apply(job, self._guard)
         record.job, record.decision = shown, shown.decision or record.decision
+        spans = None
         if not job.root_ended:
             tracer = self._settings.source.tracer()
             written = shown if self._settings.capture_content else without_content(shown)
             build = partial(build_spans, written, record.root, tracer, self._guard)
-            record.spans = run_unsuppressed(record.context, build)
+            record.spans = spans = run_unsuppressed(record.context, build)
             # Who writes to a backend's API names each span by its id.
             is_same = shown is job
-            shown = record.job = with_span_ids(shown, record.spans)
-            job = shown if is_same else with_span_ids(job, record.spans)
+            shown = record.job = with_span_ids(shown, spans)
+            job = shown if is_same else with_span_ids(job, spans)
         if not record.is_open:  # a shutdown has ended its root meanwhile
-            for span, ended in record.ends()[:-1]:
+            for span, ended in [] if spans is None else spans.ends()[:-1]:
                 if span.is_recording():
                     with self._guard:
                         span.end(end_time=ended)

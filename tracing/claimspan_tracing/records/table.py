@@ -6,8 +6,11 @@ import threading
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextvars import Context
 from dataclasses import dataclass
 from typing import Final
+
+from opentelemetry.trace import INVALID_SPAN
 
 from claimspan_tracing.capture.runs import RunTree
 from claimspan_tracing.decide.status import DROPPED, Status
@@ -294,6 +297,7 @@ class Records:
                 return spool.write(lease, outcome)
             case Event.UNEXPORTED if record.n_silent >= MAX_SILENT:
                 spool.kill(lease, SILENT)
+                record.n_silent = 0  # nothing is left to be known of it
             case Event.UNEXPORTED:
                 spool.export_again(lease, EXPORT_RETRY_SECONDS)
             case _:
@@ -328,8 +332,9 @@ class Records:
             if not is_over:
                 return
             record.job = record.judged = record.spans = record.row = None
-            # How often no exporter has said anything has to be known when it is written again.
-            if not record.n_silent and self._rows.get(record.key) is record:
+            if record.n_silent:  # to be known when it is written again; nothing else of it is
+                record.root, record.context = INVALID_SPAN, Context()
+            elif self._rows.get(record.key) is record:
                 del self._rows[record.key]
 
     def exported(self, records: Sequence[Record]) -> None:
