@@ -5,12 +5,14 @@ It is what a worker consists of, whatever brings the jobs: a broker, a file, a q
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import signal
 import sys
 import threading
 import time
 from collections.abc import Sequence
+from concurrent.futures import Future
 from contextlib import AbstractContextManager, nullcontext
 from contextlib import suppress as ignore
 from contextvars import Context
@@ -26,6 +28,7 @@ from claimspan.evaluation.selection import MetricsLike, Selection, Thresholds
 from claimspan.judges import Judge
 from claimspan.judges.choice import JudgeLike
 from claimspan_tracing import semconv
+from claimspan_tracing.blocking import free_context
 from claimspan_tracing.decide.status import Status
 from claimspan_tracing.deliver.delivery import DeliveringSinks
 from claimspan_tracing.dispatch.daemon_executor import DaemonExecutor
@@ -46,6 +49,7 @@ from claimspan_tracing.options import (
     checked_sinks,
 )
 from claimspan_tracing.redact.redaction import AUDIENCES, Redactor
+from claimspan_tracing.suppression import suppress
 from claimspan_tracing.write.scores import Scores
 from claimspan_tracing.write.signals import EvaluationEvents, EvaluationMetrics, ScoreHistogram
 from claimspan_tracing.write.sinks import Finished, Sink, SuppressedSink, finished_without_content
@@ -151,19 +155,20 @@ class RemoteEvaluation:
             job: What to evaluate.
             seconds: Time that the evaluation may take.
         """
+        evaluation = _Evaluation(self._evaluator, job, seconds, self.guard)
         if self._n_threads > MAX_THREADS:
             reason = f"the judge blocks {MAX_THREADS} threads: restart the worker"
             return Outcome(status=Status.JUDGE_ERROR, reason=reason)
         thread = self._thread
-        evaluation = thread.run(self._evaluator.outcome_of(job, seconds))
+        thread.call(evaluation.start)
         try:
-            return evaluation.result(seconds + GRACE_SECONDS)
+            return evaluation.outcome.result(seconds + GRACE_SECONDS)
         except TimeoutError:
             self._replace(thread)
             reason = f"the judge blocked its thread for {seconds:g} s"
             return Outcome(status=Status.TIMEOUT, reason=reason)
-        except BaseException:  # a limit of the worker's own: nothing waits for the judge any more
-            evaluation.cancel()
+        except BaseException:  # a limit of the worker's own: nobody waits for the judge any more
+            thread.call(evaluation.cancel)
             raise
 
     def write(self, job: Job, outcome: Outcome) -> bool:
@@ -239,6 +244,40 @@ class RemoteEvaluation:
 
     def _new_thread(self) -> LoopThread:
         return LoopThread("claimspan-judge", self.guard, DaemonExecutor)
+
+
+class _Evaluation:
+    """One evaluation on the judge's thread, and the future that a worker's thread waits for."""
+
+    def __init__(self, evaluator: Evaluator, job: Job, seconds: float, guard: Guard) -> None:
+        self.outcome: Final[Future[Outcome]] = Future()
+        self._evaluator = evaluator
+        self._job = job
+        self._seconds = seconds
+        self._guard = guard
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Begin; on the judge's thread."""
+        loop = asyncio.get_running_loop()
+        # An empty context for each task: what one judge call sets, the next must not see.
+        self._task = loop.create_task(self._run(), context=free_context())
+
+    def cancel(self) -> None:
+        """Stop the judge; on its thread."""
+        if self._task is not None:
+            self._task.cancel()
+
+    async def _run(self) -> None:
+        suppress()
+        try:
+            outcome = await self._evaluator.evaluate(self._job, self._seconds)
+        except asyncio.CancelledError:  # by us: the core turns a judge's own into an error
+            outcome = Outcome(status=Status.SHUTDOWN)
+        except BaseException as error:  # noqa: BLE001 - on our own thread nobody else can receive it
+            self._guard.swallow(error)
+            outcome = Outcome(status=Status.JUDGE_ERROR, reason="claimspan failed inside")
+        self.outcome.set_result(outcome)
 
 
 def _destination(given: TracerProvider | None) -> tuple[TracerProvider, CarrierProvider | None]:

@@ -29,7 +29,6 @@ from claimspan_tracing.dispatch.process import Judging, is_raised_by_us
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.job import Job, Outcome
 from claimspan_tracing.redact.redaction import Redaction
-from claimspan_tracing.suppression import suppress
 from claimspan_tracing.text import clean
 
 __all__ = ["Evaluator", "FirstLook", "first_look_of"]
@@ -163,22 +162,6 @@ class Evaluator:
     def close(self) -> None:
         """End the threads of synchronous look-ups."""
         self._pool.close()
-
-    async def outcome_of(self, job: Job, seconds: float) -> Outcome:
-        """Evaluate a job in a task of its own, with instrumentation suppressed; does not raise.
-
-        Args:
-            job: What to evaluate.
-            seconds: Time that the evaluation may take.
-        """
-        suppress()
-        try:
-            return await self.evaluate(job, seconds)
-        except asyncio.CancelledError:  # by us: the core turns a judge's own into an error
-            return Outcome(status=Status.SHUTDOWN)
-        except BaseException as error:  # noqa: BLE001 - on a thread of ours nobody else can receive it
-            self._guard.swallow(error)
-            return Outcome(status=Status.JUDGE_ERROR, reason="claimspan failed inside")
 
     async def evaluate(self, job: Job, seconds: float) -> Outcome:
         """Evaluate a job.

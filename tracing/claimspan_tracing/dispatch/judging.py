@@ -42,6 +42,7 @@ from claimspan_tracing.dispatch.process import (
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.job import Job, JobKey, Outcome
 from claimspan_tracing.records.table import Records
+from claimspan_tracing.suppression import suppress
 
 __all__ = [
     "CONCURRENCY",
@@ -390,10 +391,17 @@ class JudgeThread:
         self._fill()
 
     async def _run(self, job: Job, waited: float) -> None:
-        """Evaluate a job, and deliver its outcome."""
+        """Evaluate a job and deliver its outcome, whatever the judge raises."""
+        suppress()
         keep_pace(self._pace)
-        # The time for a job counts from when it began to wait.
-        outcome = await self._evaluator.outcome_of(job, DEADLINE_SECONDS - waited)
+        try:
+            # The time for a job counts from when it began to wait.
+            outcome = await self._evaluator.evaluate(job, DEADLINE_SECONDS - waited)
+        except asyncio.CancelledError:  # by us: the core turns a judge's own into an error
+            outcome = Outcome(status=Status.SHUTDOWN)
+        except BaseException as error:  # noqa: BLE001 - on our own thread nobody else can receive it
+            self._guard.swallow(error)
+            outcome = Outcome(status=Status.JUDGE_ERROR, reason="claimspan failed inside")
         self._running.pop(job.key, None)
         self._pace.note_evaluation()
         if not self._given_up:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Callable, Coroutine
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import Context
 from functools import partial
 from queue import Empty
-from typing import Final, TypeVar, TypeVarTuple
+from typing import Final, TypeVarTuple
 
 from claimspan.daemon_threads import DaemonThread, SimpleQueue, has_greenlets, start_daemon
 from claimspan_tracing.blocking import free_context, is_watched, let_thread_block
@@ -32,7 +32,6 @@ PROMPT_SECONDS: Final = 0.02
 BATCH: Final = 64
 """Records read in one go, so that timers and outcomes get their turn between them."""
 
-_T = TypeVar("_T")
 _Ts = TypeVarTuple("_Ts")
 
 
@@ -187,30 +186,13 @@ class LoopThread:
             RuntimeError: The thread was stopped, or none can be started any more because the
                 interpreter is shutting down.
         """
-        loop = self._running_loop()
-        loop.call_soon_threadsafe(callback, *args, context=free_context())
-
-    def _running_loop(self) -> asyncio.AbstractEventLoop:
         self.start()
         if self._loop is None or self._stopped:
             raise RuntimeError(f"{self._name} is stopped")
         if not self._may_block and is_watched():
             self._may_block = True
             self._loop.call_soon_threadsafe(let_thread_block, context=Context())
-        return self._loop
-
-    def run(self, coroutine: Coroutine[object, object, _T]) -> Future[_T]:
-        """Run a coroutine on the loop, as a task in an empty context; cancelling it ends the task.
-
-        Raises:
-            RuntimeError: As ``call``.
-        """
-        try:
-            loop = self._running_loop()
-        except RuntimeError:
-            coroutine.close()
-            raise
-        return free_context().run(asyncio.run_coroutine_threadsafe, coroutine, loop)
+        self._loop.call_soon_threadsafe(callback, *args, context=free_context())
 
     def stop(self, timeout: float) -> None:
         """Cancel every task and end the thread, waiting at most ``timeout`` seconds."""
