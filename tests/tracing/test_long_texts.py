@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from claimspan.judges import LexicalJudge
+from claimspan.text.sentences import split_prose
 from claimspan_tracing.dispatch.judging import STEP_CHARACTERS
 from claimspan_tracing.testing import CapturedRecord, InMemoryMonitor
 from portable_judges import Obeys, pid_in
@@ -21,8 +22,8 @@ pytestmark = pytest.mark.skipif(
 )
 
 SECONDS = 60.0
-HOSTILE = "“!" * 16_000
-"""Native code reads this for a second or more, with the interpreter's lock held."""
+HOSTILE = "“!" * 32_000
+"""Native code reads this for seconds, with the interpreter's lock held."""
 
 
 def ask(monitor: InMemoryMonitor, answer: str, *chunks: str) -> None:
@@ -58,7 +59,11 @@ def test_one_hostile_text_keeps_neither_other_threads_nor_other_records_waiting(
         ask(monitor, "It is 1 km long.", "It is 725 km long.")
         monitor.records(SECONDS)
 
-        ask(monitor, "It is 725 km long.", *[HOSTILE + str(number) for number in range(8)])
+        began = time.monotonic()
+        split_prose(HOSTILE, "en")
+        reads = time.monotonic() - began
+
+        ask(monitor, "It is 725 km long.", HOSTILE + "1", HOSTILE + "2")
         longest, begin = 0.0, time.monotonic()
         while time.monotonic() - begin < 3.0:
             before = time.monotonic()
@@ -71,8 +76,9 @@ def test_one_hostile_text_keeps_neither_other_threads_nor_other_records_waiting(
             time.sleep(0.05)
 
         assert monitor.stats.evaluated >= 6
-        # A thread that reads it holds the lock for seconds; a busy machine does not.
-        assert longest < 1.0
+        # A thread of this process that reads it keeps all others waiting for a fourth of that, at
+        # a time; beside a process of its own they wait for a hundredth of that.
+        assert longest < reads / 8
 
 
 def test_where_no_process_can_be_started_a_long_text_is_judged_here(
