@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from claimspan.text.answers import as_statement, is_short_answer, polarity
+from growth import grows_linearly
 
 # A question, its answer, and the statement that both make together.
 STATEMENTS = """
@@ -169,9 +168,9 @@ def test_any_order_of_question_words_keeps_the_answer(question: str, answer: str
     "piece", ["what is ", "a ", "is it, ", "Yes. ", "? ", "Q: ", '"', "é", "and "]
 )
 def test_a_hundred_thousand_characters_are_read_at_once(piece: str) -> None:
-    text = piece * (100_000 // len(piece))
-    started = time.perf_counter()
-    as_statement(text, "Paris")
-    as_statement("What is the capital of France?", text)
-    is_short_answer(text)
-    assert time.perf_counter() - started < 1.0
+    def read(text: str) -> None:
+        as_statement(text, "Paris")
+        as_statement("What is the capital of France?", text)
+        is_short_answer(text)
+
+    assert grows_linearly(read, piece, 100_000)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from claimspan_tracing.read.prompted import read_texts
+from growth import grows_linearly
 
 from buildings import FACTS, TOWER
 
@@ -79,9 +78,8 @@ def test_a_note_between_the_halves_of_a_whole_text_leaves_it_whole() -> None:
 
 @pytest.mark.parametrize("piece", ["The tower in Pari", "The tower in Paris...", "... ", "[", "a"])
 def test_a_hostile_prompt_takes_no_longer_than_its_length(piece: str) -> None:
-    prompt = piece * (200_000 // len(piece))
-    began = time.process_time()
-    read_texts([prompt], [f"{TEXT} {n}" for n in range(20)])
-    read_texts([prompt], [piece * 3_000 + str(n) for n in range(3)])
+    def find(prompt: str) -> None:
+        read_texts([prompt], [f"{TEXT} {n}" for n in range(20)])
+        read_texts([prompt], [piece * 3_000 + str(n) for n in range(3)])
 
-    assert time.process_time() - began < 3
+    assert grows_linearly(find, piece, 200_000)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from langchain_core.output_parsers import PydanticOutputParser
 from pydantic import BaseModel
 
 from claimspan_tracing.read.handwritten import written_evidence
 from claimspan_tracing.read.unnamed import unnamed_evidence
+from growth import grows_linearly
 
 from buildings import FACTS, TOWER
 
@@ -234,9 +233,8 @@ def test_what_the_user_pastes_into_the_question_is_no_evidence() -> None:
     ],
 )
 def test_a_hostile_prompt_takes_no_longer_than_its_length(piece: str) -> None:
-    hostile = piece * (200_000 // len(piece))
-    began = time.process_time()
-    for prompt in (f"{TEXT}\n{hostile}\nAnswer by the text above.\n{TOWER}", f"{TOWER}\n{hostile}"):
-        evidence(prompt)
+    def find(hostile: str) -> None:
+        evidence(f"{TEXT}\n{hostile}\nAnswer by the text above.\n{TOWER}")
+        evidence(f"{TOWER}\n{hostile}")
 
-    assert time.process_time() - began < 3
+    assert grows_linearly(find, piece, 200_000)
