@@ -12,10 +12,15 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from claimspan.errors import LabelError
 from claimspan.text.encodable import EncodableText
 
-__all__ = ["Claim", "Label", "ScoreMode", "Verdict", "VerdictMatrices", "VerdictMatrix"]
+__all__ = ["UNSURE", "Claim", "Label", "ScoreMode", "Verdict", "VerdictMatrices", "VerdictMatrix"]
 
 ScoreMode = Literal["graded", "label", "mixed"]
 """Whether all verdicts have probabilities (``graded``), none has (``label``), or some have."""
+
+
+UNSURE: Final = "the judge is not sure"
+"""Reason of a verdict that a judge leaves undecided, as what it can read does not tell whether the
+claim is entailed. It is no failure, as the other reasons in ``Evaluation.undecided`` are."""
 
 
 class Label(StrEnum):

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from claimspan.cost.usage import Usage
 from claimspan.metrics.coverage import ContextCoverage, coverage
-from claimspan.verdicts import Claim, ScoreMode, VerdictMatrices, VerdictMatrix
+from claimspan.verdicts import UNSURE, Claim, ScoreMode, VerdictMatrices, VerdictMatrix
 
 __all__ = ["Measured"]
 
@@ -78,15 +78,17 @@ class Measured(BaseModel):
     def why_undecided(self) -> str | None:
         """Why no verdict or grade at all is decided, by the most frequent reason; None if one is.
 
-        Such an evaluation is a failure of the judge, whether it raised an error or not.
+        Such an evaluation is a failure of the judge, whether it raised an error or not. A judge
+        that is merely not sure has not failed.
         """
         if self.matrices.score_mode is not None or self.explanations:
             return None
         if not self.matrices.undecided_claims and not self.undecided:
             return None
-        if not self.undecided:
-            return "the judge decided no verdict"
-        most = max(self.undecided, key=lambda each: self.undecided[each])
+        failures = {why: n for why, n in self.undecided.items() if why != UNSURE}
+        if not failures:
+            return None if self.undecided else "the judge decided no verdict"
+        most = max(failures, key=failures.__getitem__)
         return f"the judge decided no verdict: {most}"
 
     @property

@@ -12,12 +12,15 @@ from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, 
 from functools import lru_cache
 from typing import Final, NamedTuple
 
+from claimspan.cost.usage import add_undecided
+from claimspan.errors import ConfigError
 from claimspan.judges.lexical.coverage import word_weight
 from claimspan.judges.protocol import Cell
 from claimspan.text.languages import detect_language
 from claimspan.text.markdown import every_sentence
+from claimspan.text.percentages import percent_hint
 from claimspan.text.words import FUNCTION_WORDS, Token, tokenize
-from claimspan.verdicts import Claim, Label, Verdict, VerdictMatrix
+from claimspan.verdicts import UNSURE, Claim, Label, Verdict, VerdictMatrix
 
 __all__ = [
     "Block",
@@ -27,11 +30,13 @@ __all__ = [
     "Verdicts",
     "Wanted",
     "blocks_of",
+    "checked_sure_from",
     "context_cells",
     "entails",
     "gather_sentences",
     "gathered_beyond_one",
     "matrix_of",
+    "sure_verdicts",
     "verdicts_of",
     "wanted_of",
     "with_joint",
@@ -317,6 +322,37 @@ def matrix_of(
     asked = {cell: verdicts.get(cell) for cell in cells}
     rows = [[asked.get((i, j)) for j in range(n_references)] for i in range(n_claims)]
     return VerdictMatrix.of(rows, n_references)
+
+
+def checked_sure_from(sure_from: float) -> float:
+    """Returns the option ``sure_from`` of a judge.
+
+    Raises:
+        ConfigError: It is not from 0.5 to 1.
+    """
+    if not 0.5 <= sure_from <= 1:
+        raise ConfigError(
+            f"sure_from={sure_from!r} is no probability of the likelier side: use 0.5, at which "
+            f"every verdict is decided, to 1{percent_hint(sure_from)}"
+        )
+    return sure_from
+
+
+def sure_verdicts(verdicts: Mapping[Cell, Verdict], sure_from: float) -> Verdicts:
+    """Returns the verdicts that say surely enough whether a claim is entailed; reports the others.
+
+    Args:
+        verdicts: Verdicts with probabilities.
+        sure_from: Least probability of "entailed", or of the two other labels together.
+    """
+    sure = {
+        cell: each
+        for cell, each in verdicts.items()
+        if each.entailed is None or max(each.entailed, 1 - each.entailed) >= sure_from
+    }
+    if len(sure) < len(verdicts):
+        add_undecided(UNSURE, len(verdicts) - len(sure))
+    return sure
 
 
 def context_cells(

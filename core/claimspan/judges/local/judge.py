@@ -17,10 +17,12 @@ from claimspan.cost.usage import add_note
 from claimspan.errors import ConfigError
 from claimspan.judges.lexical.cells import (
     Verdicts,
+    checked_sure_from,
     context_cells,
     entails,
     gathered_beyond_one,
     matrix_of,
+    sure_verdicts,
     with_joint,
 )
 from claimspan.judges.lexical.judge import LexicalJudge
@@ -43,8 +45,7 @@ from claimspan.judges.local.reading import (
 from claimspan.judges.local.shared_reads import SharedReads, Work
 from claimspan.judges.protocol import Cell
 from claimspan.text.languages import languages_of
-from claimspan.text.percentages import percent_hint
-from claimspan.verdicts import Claim, Label, Verdict, VerdictMatrix
+from claimspan.verdicts import Claim, Label, VerdictMatrix
 
 __all__ = ["CUT", "OTHER_LANGUAGE", "LoadedModel", "LocalJudge", "ReadableCells", "readable_cells"]
 
@@ -122,7 +123,7 @@ class LocalJudge:
         *,
         language: str | None = None,
         threads: int = 1,
-        sure_from: float = 0.0,
+        sure_from: float = 0.55,
         known_bytes: int = KNOWN_BYTES,
     ) -> None:
         """Creates a judge; the weights are loaded by the first check.
@@ -135,29 +136,26 @@ class LocalJudge:
                 bundled model reads English only: where a claim or a reference is in another
                 language, the verdict is that of ``LexicalJudge``, and ``Evaluation.notes`` says so.
             threads: Threads of one inference; at least 1.
-            sure_from: A cell whose most probable label has a lower probability than this is left
-                undecided, from 0 to 1; at 0 every cell is decided.
+            sure_from: A verdict is left undecided if its claim is neither so probably entailed nor
+                so probably not; from 0.5, at which every verdict is decided, to 1.
             known_bytes: Memory for what the model said of pairs of texts, kept by a digest of the
                 texts: a pair that comes again, in the same record or another, is not computed
                 again. 0 to keep nothing.
 
         Raises:
-            ConfigError: ``threads`` is less than 1, ``sure_from`` is not from 0 to 1, or
+            ConfigError: ``threads`` is less than 1, ``sure_from`` is not from 0.5 to 1, or
                 ``known_bytes`` is negative.
         """
         if threads < 1:
             raise ConfigError(f"threads={threads!r} is too low: use 1 or more")
-        if not 0 <= sure_from <= 1:
-            hint = percent_hint(sure_from)
-            raise ConfigError(f"sure_from={sure_from!r} is not a probability: use 0 to 1{hint}")
         if known_bytes < 0:
             raise ConfigError(f"known_bytes={known_bytes!r} is negative: use 0 or more")
         self._model = None if model is None else str(model)
         self._known_bytes = known_bytes
         self._language = language
         self._threads = threads
-        self._sure_from = sure_from
-        self._lexical = LexicalJudge(language=language)
+        self._sure_from = checked_sure_from(sure_from)
+        self._lexical = LexicalJudge(language=language, sure_from=0.5)
         self._has_warned = False
         self._prepare()
         _judges.add(self)
@@ -211,7 +209,7 @@ class LocalJudge:
     ) -> VerdictMatrix:
         """A verdict with probabilities for every claim against every reference; see ``Judge``.
 
-        A cell is None if its most probable label is less probable than ``sure_from``.
+        A cell is None if the judge is not as sure as ``sure_from`` asks.
 
         Raises:
             MissingExtraError: onnxruntime, tokenizers or the weights are not installed.
@@ -267,13 +265,7 @@ class LocalJudge:
     def _matrix(
         self, verdicts: Verdicts, cells: Collection[Cell], shape: tuple[int, int]
     ) -> VerdictMatrix:
-        """Leaves the cells undecided that the judge is not sure enough of."""
-        sure = {
-            cell: verdict
-            for cell, verdict in verdicts.items()
-            if _confidence(verdict) >= self._sure_from
-        }
-        return matrix_of(sure, cells, shape)
+        return matrix_of(sure_verdicts(verdicts, self._sure_from), cells, shape)
 
     # --- inference ---
 
@@ -383,7 +375,3 @@ def _restart_all_in_child() -> None:
 
 if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork
     os.register_at_fork(after_in_child=_restart_all_in_child)
-
-
-def _confidence(verdict: Verdict) -> float:
-    return max(verdict.entailed or 0.0, verdict.neutral or 0.0, verdict.contradicted or 0.0)

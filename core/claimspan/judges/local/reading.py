@@ -69,7 +69,7 @@ class VerdictRegression(NamedTuple):
     """Logistic regressions of people's labels on the features of a cell."""
 
     full: Rows
-    """Weights for all features of ``cell_features``, shape ``(3, 8)``."""
+    """Weights for all features of ``cell_features``, shape ``(3, 7)``."""
 
     lexical: Rows
     """Weights for ``_lexical_features`` alone, shape ``(3, 3)``."""
@@ -85,7 +85,7 @@ class VerdictRegression(NamedTuple):
         """Returns the calibrated verdict for the features of one cell.
 
         Args:
-            features: All seven features, or the two lexical ones.
+            features: All six features, or the two lexical ones.
 
         Returns:
             A verdict whose probabilities sum to 1.
@@ -106,11 +106,9 @@ def _softmax_verdict(scores: Sequence[float]) -> Verdict:
 
 
 _MIN_PROBABILITY: Final = 1e-3
-# The cross-encoder's relevance runs from about -11 to 11; the other features are log-odds.
-_RELEVANCE_UNIT: Final = 4.0
 
 # Positions of the cross-encoder's logits for one window.
-_ENTAILED, _NEUTRAL, _CONTRADICTED, _RELEVANCE = range(4)
+_ENTAILED, _NEUTRAL, _CONTRADICTED = range(3)
 
 
 def _lexical_features(verdict: Verdict) -> tuple[float, float]:
@@ -130,13 +128,13 @@ def cell_features(verdict: Verdict, windows: Sequence[Sequence[float]]) -> tuple
 
     Args:
         verdict: The lexical judge's verdict.
-        windows: The cross-encoder's logits, shape ``(n_windows, 4)``: entailed, neutral,
-            contradicted, relevance; at least one window.
+        windows: The cross-encoder's logits, shape ``(n_windows, 3)``: entailed, neutral,
+            contradicted; at least one window.
 
     Returns:
-        Seven numbers: the two lexical features; log-odds of entailment in the best window; log-odds
+        Six numbers: the two lexical features; log-odds of entailment in the best window; log-odds
         of contradiction against neutral there; the largest log-odds of contradiction in any window;
-        the largest relevance; the disagreement of the windows, 0 for one window.
+        the disagreement of the windows, 0 for one window.
     """
     odds = [_odds_against_rest(logits, _ENTAILED) for logits in windows]
     best = max(range(len(odds)), key=odds.__getitem__)
@@ -146,14 +144,13 @@ def cell_features(verdict: Verdict, windows: Sequence[Sequence[float]]) -> tuple
         odds[best],
         windows[best][_CONTRADICTED] - windows[best][_NEUTRAL],
         max(_odds_against_rest(logits, _CONTRADICTED) for logits in windows),
-        max(logits[_RELEVANCE] for logits in windows) / _RELEVANCE_UNIT,
         max(entailed) - math.fsum(entailed) / len(entailed),
     )
 
 
 def _odds_against_rest(logits: Sequence[float], position: int) -> float:
     """Returns the log-odds of one of the three labels against the two others."""
-    others = [logit for i, logit in enumerate(logits[:_RELEVANCE]) if i != position]
+    others = [logit for i, logit in enumerate(logits) if i != position]
     largest = max(others)
     return (
         logits[position]
