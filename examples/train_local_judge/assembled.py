@@ -1,6 +1,6 @@
 """Puts the layers that ``train.py`` wrote back into the base that they were trained from.
 
-    python -m train_local_judge.assembled --base base.onnx --weights run/weights.npz --out run.onnx
+python -m train_local_judge.assembled --base base.onnx --weights run/weights.npz --out run.onnx
 """
 
 from __future__ import annotations

@@ -17,12 +17,13 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from claimspan.judges import LexicalJudge
 from claimspan.judges.local.cross_encoder import CrossEncoder, ModelFiles
 from claimspan.judges.local.reading import Passage, cell_features
 from claimspan.verdicts import Claim, Verdict
+from train_local_judge import written
 
 __all__ = ["load_benchmark", "main"]
 
@@ -53,15 +54,39 @@ def main() -> None:
             claims = [(each, "tune") for each in benchmark.read(options.made)]
             for line in _lines("made", claims, encoder):
                 print(json.dumps(line), file=out)
+        for line in _lines("written", list(_written(options.half)), encoder):
+            print(json.dumps(line), file=out)
+
+
+def _written(half: str) -> Iterator[tuple[LabelledClaim, str]]:
+    """Yields the English claims of ``pairs/`` that no model was trained on, with their half."""
+    halves = {"fitting": "tune", "test": "test"}
+    for passage in written.passages():
+        own = halves.get(passage.part)
+        if passage.language == "en" and own is not None and half in (own, "all"):
+            for number, claim in enumerate(passage.claims, 1):
+                identity = f"{passage.id}.{number}"
+                yield _Written(identity, [passage.text], claim.text, claim.label), own
+
+
+class _Written(NamedTuple):
+    id: str
+    premises: list[str]
+    claim: str
+    label: str
 
 
 class LabelledClaim(Protocol):
     """A claim with the texts against which people labelled it."""
 
-    id: str
-    premises: list[str]
-    claim: str
-    label: str
+    @property
+    def id(self) -> str: ...
+    @property
+    def premises(self) -> list[str]: ...
+    @property
+    def claim(self) -> str: ...
+    @property
+    def label(self) -> str: ...
 
 
 Line = tuple[str, str, str, str, list[tuple[float, ...]]]
@@ -114,7 +139,7 @@ def _lines(
 async def _cells(
     records: Sequence[LabelledClaim], *, joined: bool
 ) -> list[list[tuple[Verdict, list[tuple[str, str]]]]]:
-    judge = LexicalJudge()
+    judge = LexicalJudge(sure_from=0.5)
     found: list[list[tuple[Verdict, list[tuple[str, str]]]]] = []
     for record in records:
         premises = ["\n".join(record.premises)] if joined else record.premises

@@ -19,6 +19,7 @@ import hashlib
 import struct
 import unicodedata
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -30,9 +31,7 @@ from train_local_judge.base import N_LAYERS, N_OUTPUTS, WIDTH, Weights, load, wr
 
 __all__ = ["main"]
 
-SHA256: Final = (
-    "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"
-)
+SHA256: Final = "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"
 _BLOCK: Final = 32
 _BLOCK_BYTES: Final = 18
 _N_LATIN: Final = 45_000
@@ -85,10 +84,7 @@ class _Packed(NamedTuple):
         at += 4 * (n_pieces + 1)
         scores = np.frombuffer(content, "<f4", n_pieces, at)
         at += 4 * n_pieces
-        pieces = [
-            content[at + start : at + end].decode("utf-8")
-            for start, end in zip(ends[:-1], ends[1:], strict=True)
-        ]
+        pieces = [content[at + start : at + end].decode("utf-8") for start, end in pairwise(ends)]
         at += n_bytes
         _, n_normal = struct.unpack_from("<iI", content, at)
         at += 8 + n_normal

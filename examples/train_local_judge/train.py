@@ -20,7 +20,7 @@ import argparse
 import json
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -119,8 +119,7 @@ def _options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _learn(options: argparse.Namespace, note: object) -> CrossEncoder:
-    assert callable(note)
+def _learn(options: argparse.Namespace, note: Callable[[dict[str, object]], None]) -> CrossEncoder:
     device = "cuda" if torch.cuda.is_available() else "cpu"
     tokenizer = Tokenizer.from_file(str(options.tokenizer))
     tokenizer.enable_truncation(LONGEST, strategy="only_second")
