@@ -11,7 +11,7 @@ import pytest
 from claimspan.judges import LexicalJudge
 from claimspan.judges.lexical.cell_verdicts import CONFLICT_PROBABILITY
 from claimspan.judges.lexical.conflicts import DETECTORS, NEAR_COPY_DETECTORS, ORDER_DETECTORS
-from claimspan.judges.values.conflicts import ConflictKind
+from claimspan.quantities import ConflictKind
 from claimspan.verdicts import Claim, Label
 
 JUDGE: Final = LexicalJudge()

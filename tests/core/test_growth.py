@@ -15,13 +15,13 @@ from claimspan.cost.budget import Budget
 from claimspan.cost.usage import Usage
 from claimspan.judges import LexicalJudge
 from claimspan.judges.lexical.coverage import Reference
+from claimspan.quantities import read_values
 from claimspan.statistics import mean_estimates
 from claimspan.text.citations import is_footer
 from claimspan.text.languages import detect_language
 from claimspan.text.refusals import declined
 from claimspan.text.sentences import split_prose
 from claimspan.text.shown import without_shown
-from claimspan.text.values import read_values
 from claimspan.text.words import tokenize
 from claimspan.verdicts import Claim
 

@@ -18,7 +18,7 @@ from claimspan.judges.lexical import conflicts, rows
 from claimspan.judges.lexical.coverage import Corpus, Reference, Support, Wording
 from claimspan.judges.lexical.readings import KeptReferences
 from claimspan.judges.protocol import AnswerText
-from claimspan.judges.values import StatedValues
+from claimspan.quantities import StatedValues
 from claimspan.text.words import tokenize
 from claimspan.verdicts import Claim, VerdictMatrix
 

@@ -15,7 +15,7 @@
   changes there.
 - ``opposites.txt``: English opposites from WordNet 3.0, with its licence.
 
-Claims that consist of a value alone, such as ``$1,577``, go to ``claimspan.judges.values``.
+Claims that consist of a value alone, such as ``$1,577``, go to ``claimspan.quantities``.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from itertools import takewhile
 from typing import Final
 
 from claimspan.judges.lexical.coverage import Support, Wording
-from claimspan.text.times import MONTHS
+from claimspan.quantities import MONTHS
 from claimspan.text.words import PREPOSITIONS, Token
 
 __all__ = [

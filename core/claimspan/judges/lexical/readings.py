@@ -21,7 +21,7 @@ from claimspan.judges.lexical.short_answers import (
     inverted,
 )
 from claimspan.judges.protocol import AnswerText
-from claimspan.judges.values import StatedValues
+from claimspan.quantities import StatedValues
 from claimspan.text.languages import detect_language, languages_of
 from claimspan.text.markdown import every_sentence
 from claimspan.text.words import tokenize

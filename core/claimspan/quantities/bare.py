@@ -8,8 +8,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Final
 
-from claimspan.judges.protocol import Cell
-from claimspan.judges.values.comparison import (
+from claimspan.quantities.amounts import BOUND_WORDS, HEDGE_WORDS, Amount
+from claimspan.quantities.dates import ClockTime, Date
+from claimspan.quantities.reading import Values, read_values
+from claimspan.quantities.relations import (
     EXACT,
     LOSS,
     Asked,
@@ -23,10 +25,7 @@ from claimspan.judges.values.comparison import (
     time_relation,
     year_date,
 )
-from claimspan.judges.values.stated import Item, StatedValues
-from claimspan.text.amounts import BOUND_WORDS, HEDGE_WORDS, Amount
-from claimspan.text.times import ClockTime, Date
-from claimspan.text.values import Values, read_values
+from claimspan.quantities.stated import Item, StatedValues
 from claimspan.text.words import FUNCTION_WORDS, stem, tokenize
 from claimspan.verdicts import Claim, Label, Verdict
 
@@ -119,9 +118,9 @@ def check_value(claim: str, reference: str, question: str | None = None) -> Verd
 def telling_values(
     claims: Sequence[Claim],
     references: Sequence[str],
-    cells: Iterable[Cell],
+    cells: Iterable[tuple[int, int]],
     question: str | None,
-) -> dict[Cell, Verdict]:
+) -> dict[tuple[int, int], Verdict]:
     """Decides the cells that a judge which reads need not be asked for.
 
     A model reads better than this check whether ``5`` counts the right thing, or what happened in

@@ -7,16 +7,16 @@ from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from typing import Final, Literal, NamedTuple
 
-from claimspan.judges.values.comparison import (
+from claimspan.quantities.amounts import Amount
+from claimspan.quantities.dates import Date
+from claimspan.quantities.relations import (
     Relation,
     amount_relation,
     date_relation,
     plain_reading,
     time_relation,
 )
-from claimspan.judges.values.stated import Item, Sentence, StatedValues
-from claimspan.text.amounts import Amount
-from claimspan.text.times import Date
+from claimspan.quantities.stated import Item, Sentence, StatedValues
 from claimspan.text.units import CELSIUS, PERCENT, POUNDS
 from claimspan.verdicts import Label, Verdict
 

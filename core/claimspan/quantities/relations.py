@@ -8,9 +8,9 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import Final, Literal, NamedTuple
 
-from claimspan.text.amounts import SCALES, Amount, AmountKind
-from claimspan.text.times import ClockTime, Date
-from claimspan.text.units import PERCENT, POUNDS
+from claimspan.quantities.amounts import Amount, AmountKind
+from claimspan.quantities.dates import ClockTime, Date
+from claimspan.text.units import PERCENT, POUNDS, SCALES
 from claimspan.text.words import CARDINALS
 
 __all__ = [

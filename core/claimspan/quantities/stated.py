@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from functools import cached_property
 from typing import Final
 
-from claimspan.judges.values.comparison import year_date
-from claimspan.text.amounts import HEDGE_WORDS, Amount
-from claimspan.text.times import ClockTime, Date
-from claimspan.text.values import Values, read_values
+from claimspan.quantities.amounts import HEDGE_WORDS, Amount
+from claimspan.quantities.dates import ClockTime, Date
+from claimspan.quantities.reading import Values, read_values
+from claimspan.quantities.relations import year_date
 from claimspan.text.words import FUNCTION_WORDS, stem
 
 __all__ = ["Item", "Sentence", "StatedValues", "stems_within"]
