@@ -11,9 +11,10 @@ from claimspan.quantities.amounts import Amount
 from claimspan.quantities.dates import Date
 from claimspan.quantities.relations import (
     Relation,
+    Asked,
     amount_relation,
     date_relation,
-    plain_reading,
+    is_same_value,
     time_relation,
 )
 from claimspan.quantities.stated import Item, Sentence, StatedValues
@@ -100,66 +101,7 @@ def _has_other_unit(missing: Item, given: Sequence[Item]) -> bool:
 
 
 def _is_equal(claimed: Amount, given: Amount) -> bool:
-    """Tells whether two amounts in sentences are one value: nothing is left to a question."""
-    return any(_are_near(one, other) for one in _forms(claimed) for other in _forms(given))
-
-
-def _forms(amount: Amount) -> Iterator[Amount]:
-    """The plain readings of an amount: of what its digits and its unit may mean."""
-    yield amount
-    if amount.alternate is not None:
-        yield amount._replace(value=amount.alternate, step=Decimal(1), alternate=None)
-    if amount.unit == POUNDS:
-        yield amount._replace(unit="sterling")
-        yield amount._replace(unit="mass", factor=_POUND)
-
-
-def _are_near(one: Amount, other: Amount) -> bool:
-    if one.unit != other.unit:
-        if PERCENT in (one.unit, other.unit):
-            return _is_share(one, other)
-        if one.unit and other.unit:
-            return False
-    # "A loss of 2 %" is "-2 %", but "5 °C" is never "-5 °C".
-    if one.unit == other.unit == CELSIUS and (one.value < 0) != (other.value < 0):
-        return False
-    ours, theirs = plain_reading(one), plain_reading(other)
-    if one.unit != other.unit:  # "42" for "42 days", whatever a day is in seconds
-        ours, theirs = plain_reading(_bare(one)), plain_reading(_bare(other))
-    gap, step = abs(ours.value - theirs.value), max(ours.step, theirs.step)
-    largest = max(ours.value, theirs.value)
-    if one.factor != other.factor and one.unit == other.unit:
-        return gap <= step / 2 and gap <= _CONVERTED * largest
-    is_rounded = _is_rounded(one) != _is_rounded(other)
-    return (gap <= step / 2 and gap <= _CONVERTED * largest) or (
-        is_rounded and gap <= min(_ROUNDING * largest, max(_last_place(one), _last_place(other)))
-    )
-
-
-def _is_share(one: Amount, other: Amount) -> bool:
-    """Tells whether a number is the share that a percentage stands for: 0.5 and 50 %."""
-    percent, plain = (one, other) if one.unit == PERCENT else (other, one)
-    if plain.unit or plain.scale is not None:
-        return False
-    value = percent.value * percent.factor
-    if plain.step < 1 and plain.value <= 1:
-        return abs(plain.value - value / _HUNDRED) <= max(plain.step, percent.step / _HUNDRED) / 2
-    return not plain.is_plural and plain.value == value
-
-
-def _bare(amount: Amount) -> Amount:
-    return amount._replace(unit="", factor=Decimal(1))
-
-
-def _last_place(amount: Amount) -> Decimal:
-    """Returns the value of the last digit that is no zero: 100 for 84,200."""
-    place = Decimal(1).scaleb(int(amount.value.normalize().as_tuple().exponent))
-    return place * (amount.scale or 1) * amount.factor
-
-
-def _is_rounded(amount: Amount) -> bool:
-    """Tells whether a number ends in zeros, so that it may stand for one near it."""
-    return amount.step >= 1 and amount.value >= _HUNDRED and amount.value % 10 == 0
+    return is_same_value(claimed, given, Asked(is_known=True))
 
 
 # --- conflicts ------------------------------------------------------------------------------------
