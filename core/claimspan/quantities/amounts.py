@@ -136,7 +136,6 @@ HEDGE_WORDS: Final = frozenset(
     "knapp približno okoli okrog skoraj environ presque autour près".split()
 )
 """Words in lower case by which a number is a rough figure."""
-_HEDGE_SIGNS: Final = ("~", "≈")
 
 _BEFORE: Final[Mapping[str, Bound]] = {
     phrase: bound
@@ -191,14 +190,6 @@ def _bound_before(words: list[str]) -> Bound:
                 return bound
     # "x>=5"
     return _BEFORE.get(last[-2:], "") or _BEFORE.get(last[-1:], "") if last[-1] in "<>=≤≥" else ""
-
-
-def _is_hedged(words: list[str]) -> bool:
-    """Tells whether some words, the last before a number, make it a rough figure."""
-    last = words[-1].casefold()
-    if last == "de" and len(words) > 1:  # "près de"
-        last = words[-2].casefold()
-    return last.endswith(_HEDGE_SIGNS) or last.rstrip(".").lstrip(_OPENING) in HEDGE_WORDS
 
 
 # --- amounts --------------------------------------------------------------------------------------
@@ -313,9 +304,6 @@ class Amount(NamedTuple):
 
     sign: _Sign
     """How it is marked as negative."""
-
-    is_hedged: bool
-    """Whether a word such as "about" stands before it."""
 
     start: int
     """Where it begins in the text."""
@@ -433,7 +421,6 @@ class _Found(NamedTuple):
             factor=factor,
             kind=kind,
             sign=sign,
-            is_hedged=bool(words) and _is_hedged(words),
             start=start,
             end=max(end, self.number.end()),
             noun=stem(noun),

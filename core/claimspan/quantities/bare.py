@@ -15,6 +15,7 @@ from claimspan.quantities.relations import (
     EXACT,
     LOSS,
     Asked,
+    Item,
     Relation,
     amount_relation,
     asked_value,
@@ -25,7 +26,7 @@ from claimspan.quantities.relations import (
     time_relation,
     year_date,
 )
-from claimspan.quantities.stated import Item, StatedValues
+from claimspan.quantities.stated import StatedValues
 from claimspan.text.words import FUNCTION_WORDS, stem, tokenize
 from claimspan.verdicts import Claim, Label, Verdict
 

@@ -69,7 +69,7 @@ def _share(match: re.Match[str], some: int, whole: int) -> Amount:
 def _amount(
     value: Decimal, step: Decimal, unit: str, kind: AmountKind, start: int, end: int
 ) -> Amount:
-    return Amount(value, step, None, unit, Decimal(1), kind, "", False, start, end)
+    return Amount(value, step, None, unit, Decimal(1), kind, "", start, end)
 
 
 # --- all values -----------------------------------------------------------------------------------
