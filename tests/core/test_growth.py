@@ -107,6 +107,19 @@ def test_twice_the_text_takes_about_twice_the_time_whatever_it_repeats(field: st
     assert len(PATTERNS) > 400
 
 
+HEADS: Final = ("(see ", "[1] [", "Sources", "Source: ", "https://a", "Answer: ", "```", "Yes", "$")
+"""Beginnings behind which a pattern, and an end that fits nothing, may be read again and again."""
+
+
+@pytest.mark.parametrize("head", HEADS)
+def test_what_stands_before_a_run_of_one_sign_makes_it_take_no_longer(head: str) -> None:
+    assert _slow(lambda text: _judged(answer=f"{head}{text}x"), (*" -*\n1", "a ", "\u00a0")) == []
+
+
+def test_an_answer_that_is_an_open_fence_without_code_claims_nothing() -> None:
+    assert asyncio.run(LexicalJudge().extract_claims("```\n\n\n")) == []
+
+
 def test_work_that_grows_with_the_square_is_found() -> None:
     def looks_back(text: str) -> object:
         return [text.count("ab", 0, place) for place in range(len(text))]
@@ -122,6 +135,7 @@ def test_work_that_grows_with_the_square_is_found() -> None:
 
 HOSTILE: Final = (
     "“!", '!"', "![", "'", "؟", "«a ", "a", " ", "\n", "|", "`a` ", "1990s ", "北京", "1'234 ",
+    "\\(",
 )  # fmt: skip
 """Patterns that libraries in native code, and regular expressions, read slowly."""
 
@@ -146,7 +160,9 @@ def _longest_wait(work: Callable[[], object]) -> float:
 
     thread = threading.Thread(target=tick, daemon=True)
     thread.start()
+    gc.disable()  # a collection is a step by itself, as long as the program is large
     work()
+    gc.enable()
     is_done.set()
     thread.join()
     return longest

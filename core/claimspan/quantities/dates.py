@@ -177,10 +177,6 @@ _CLOCK: Final = re.compile(
 _AT: Final = re.compile(
     r"\b(?:(?P<ob>ob)|at|à|um|vers|ab|bis|until|jusqu['’]à|de|do|od)\s$", re.IGNORECASE
 )
-_BESIDE: Final = re.compile(
-    r"\b(half past|quarter past|quarter to)\s(1[0-2]|[1-9])\b", re.IGNORECASE
-)
-_MINUTES_BESIDE: Final = {"half past": 30, "quarter past": 15, "quarter to": -15}
 _NOON: Final = re.compile(
     r"\b(?:(?P<noon>noon|midday|opoldne|midi|mittags?)|midnight|opolnoči|minuit|mitternachts?)\b",
     re.IGNORECASE,
@@ -228,9 +224,6 @@ def clock_times(text: str, words: Set[str]) -> Iterator[ClockTime]:
         for match in _CLOCK.finditer(text):
             if time := _time(match):
                 yield time
-    for match in _BESIDE.finditer(text) if "past" in words or "quarter" in words else ():
-        minutes = int(match[2]) * 60 + _MINUTES_BESIDE[match[1].casefold()]
-        yield ClockTime(minutes, True, match.start(), match.end())
     for match in _NOON.finditer(text) if not _NOON_WORDS.isdisjoint(words) else ():
         yield ClockTime(_HALF_DAY if match["noon"] else 0, False, match.start(), match.end())
 

@@ -80,13 +80,7 @@ _RANGE: Final = re.compile(r"\s?(?:-|–|—)\s?|\s(?:to|bis|do|à|through)\s", 
 _DASHES: Final = frozenset("-–—")
 _BETWEEN: Final = re.compile(r"\b(?:between|zwischen|med|entre)\s\W?$", re.IGNORECASE)
 _AND: Final = re.compile(r"\s(?:and|und|in|et)\s\W?", re.IGNORECASE)
-# "Rose from 5 to 7" is a change, and has two values.
-_CHANGE: Final = re.compile(
-    r"\b(?:ros|rais|grew|grow|increas|improv|expand|went|go|chang|mov|up|climb|jump)\w*\s"
-    r"(?:\w+\s){0,3}from\s\W?$",
-    re.IGNORECASE,
-)
-_BEFORE: Final = 40
+_BEFORE: Final = 12
 _PARTS: Final = re.compile(r",?\s(?:(?:and|und|in|et)\s)?")
 _PLACE: Final = re.compile(rf"\b({'|'.join(PLACES)})\b(?:[\s-]([^\W\d_]{{3,}}))?", re.IGNORECASE)
 # What is a value without a digit, beside numbers, months and parts in words.
@@ -226,4 +220,4 @@ def _is_range(text: str, low: Amount, high: Amount) -> bool:
     lead = text[max(low.start - _BEFORE, 0) : low.start]
     if _BETWEEN.search(lead):
         return _AND.fullmatch(text, low.end, high.start) is not None
-    return _RANGE.fullmatch(text, low.end, high.start) is not None and _CHANGE.search(lead) is None
+    return _RANGE.fullmatch(text, low.end, high.start) is not None

@@ -41,10 +41,6 @@ _SCALED: Final = re.compile(
     re.IGNORECASE,
 )
 _IN_PERCENT: Final = re.compile(r"%|\bper\s?cents?\b|\bpercentages?\b|\bpct\b", re.IGNORECASE)
-_SHARE: Final = re.compile(
-    r"\b(?:margin|rate|growth|cagr|yield|share|proportion|fraction|return on|ro[aei])\b",
-    re.IGNORECASE,
-)
 _DECIMALS: Final = re.compile(
     rf"\b(\d|{'|'.join(CARDINALS)})\s+(?:decimals?|digits? after)\b", re.IGNORECASE
 )
@@ -68,9 +64,6 @@ class Asked(NamedTuple):
 
     in_percent: bool = False
     """Whether a number without a unit is a percentage, or the share that it stands for."""
-
-    may_be_share: bool = False
-    """Whether the answer is a ratio that is also written as a percentage, such as a margin."""
 
     decimals: int | None = None
     """Digits after the point that the answer is to have."""
@@ -113,7 +106,6 @@ def asked_value(question: str | None) -> Asked:
         # "in USD millions and as a percentage" asks for two things, and fixes no scale.
         scale=None if in_percent else stated_scale(question),
         in_percent=in_percent,
-        may_be_share=in_percent or bool(_SHARE.search(question)),
         decimals=_digit(decimals[1]) if decimals else None,
         is_computed=bool(decimals or _COMPUTED.search(question)),
         is_loss=bool(LOSS.search(question)),
@@ -391,7 +383,7 @@ def _readings(amount: Amount, asked: Asked, scale: Decimal | None) -> Iterator[_
             yield _Reading(value, step, amount.unit)
     else:
         yield _Reading(value, step, amount.unit)
-        if not amount.unit and (asked.in_percent or asked.may_be_share or not asked.is_known):
+        if not amount.unit and (asked.in_percent or not asked.is_known):
             yield _Reading(value / _HUNDRED, step / _HUNDRED, PERCENT)
 
 
