@@ -20,6 +20,7 @@ CORE_ROOMS: Final[Mapping[str, frozenset[str]]] = {
     "text": frozenset({"errors"}),
     "records": frozenset({"errors", "text"}),
     "verdicts": frozenset({"errors", "text"}),
+    "quantities": frozenset({"text", "verdicts"}),
     "daemon_threads": frozenset({"errors"}),
     "concurrency": frozenset({"daemon_threads", "errors"}),
     "loading": frozenset({"errors"}),
@@ -29,7 +30,8 @@ CORE_ROOMS: Final[Mapping[str, frozenset[str]]] = {
     "retrievers": frozenset({"errors", "files", "records", "text"}),
     "cost": VALUES | {"concurrency", "files"},
     "metrics": VALUES | {"text"},
-    "judges": VALUES | {"concurrency", "cost", "daemon_threads", "files", "loading", "text"},
+    "judges": VALUES
+    | {"concurrency", "cost", "daemon_threads", "files", "loading", "quantities", "text"},
     "evaluation": VALUES
     | {"concurrency", "cost", "files", "judges", "metrics", "progress", "text"},
     "meta_evaluation": VALUES

@@ -8,7 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from claimspan.text.amounts import Amount, amounts, is_continental, read_number
+from claimspan.quantities.amounts import Amount, is_continental, read_number
+from claimspan.quantities.amounts import amounts as amounts_in_digits
+from claimspan.quantities.words import with_digits
+
+
+def amounts(text: str) -> list[Amount]:
+    written = with_digits(text)
+    return list(amounts_in_digits(text if written is None else written.text))
 
 
 def only(text: str) -> Amount:
@@ -112,7 +119,7 @@ def test_a_range_a_name_and_a_bracketed_year_are_not_negative() -> None:
 
 @pytest.mark.parametrize("name", ["10-K", "737X", "3M", "FY2018", "Q2", "3D"])
 def test_a_number_inside_of_a_name_is_no_amount(name: str) -> None:
-    assert not list(amounts(f"See {name} for it."))
+    assert not amounts(f"See {name} for it.")
 
 
 @pytest.mark.parametrize(
@@ -141,7 +148,7 @@ def test_any_jumble_of_signs_and_digits_is_read_without_an_error(text: str) -> N
 
 @pytest.mark.parametrize("part", ["1", "1,", ",111", "(", "-", "$ ", "per ", "\u202f111"])
 def test_a_long_run_of_one_sign_takes_no_longer_than_any_text(part: str) -> None:
-    found = list(amounts(part * 50_000))  # quadratic time would take minutes
+    found = amounts(part * 50_000)  # quadratic time would take minutes
 
     assert len(found) <= 50_000
 

@@ -9,7 +9,7 @@ import pytest
 
 from claimspan.judges import LexicalJudge
 from claimspan.judges.lexical.edits import EDITS
-from claimspan.judges.values.conflicts import ConflictKind
+from claimspan.quantities import ConflictKind
 from claimspan.verdicts import Claim, Label
 
 JUDGE: Final = LexicalJudge()

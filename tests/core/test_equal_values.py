@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from claimspan.judges.values import check_value
+from claimspan.quantities import check_value
 from claimspan.verdicts import Label
 
 EQUAL: Final = (

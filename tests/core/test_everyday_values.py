@@ -10,7 +10,7 @@ import pytest
 
 from claimspan.judges import LexicalJudge, LocalJudge
 from claimspan.judges.protocol import AnswerText
-from claimspan.text.values import read_values
+from claimspan.quantities import read_values
 from claimspan.verdicts import Claim, Label
 
 JUDGES: Final = pytest.mark.parametrize(

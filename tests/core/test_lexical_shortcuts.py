@@ -17,7 +17,7 @@ from claimspan.judges import LexicalJudge
 from claimspan.judges.lexical.coverage import Corpus, Reference, Wording
 from claimspan.judges.lexical.readings import KeptReferences
 from claimspan.judges.protocol import AnswerText
-from claimspan.judges.values import StatedValues
+from claimspan.quantities import StatedValues
 from claimspan.text.words import tokenize
 from claimspan.verdicts import Claim, VerdictMatrix
 

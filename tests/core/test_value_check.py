@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from claimspan.judges import CascadeJudge, Judge, LexicalJudge, LocalJudge
-from claimspan.judges.values import check_value, is_bare_value
+from claimspan.quantities import check_value, is_bare_value
 from claimspan.testing import ScriptedJudge
 from claimspan.verdicts import Claim, Label
 

@@ -8,8 +8,7 @@ from typing import Final
 import pytest
 
 from claimspan.judges import Judge, LexicalJudge, LocalJudge
-from claimspan.judges.values import StatedValues, value_conflicts
-from claimspan.text.values import read_values
+from claimspan.quantities import StatedValues, read_values, value_conflicts
 from claimspan.verdicts import Claim, Label
 
 PASSAGE: Final = (

@@ -15,10 +15,10 @@ from claimspan_langchain import ClaimspanCallbackHandler
 from claimspan_tracing.read.answering import Generated
 from claimspan_tracing.read.unnamed import labelled_question
 from claimspan_tracing.testing import InMemoryMonitor
-from growth import grows_linearly
 
 from buildings import FACTS, HIGH, TOWER
 from captured import attached, judged
+from growth import grows_linearly
 from li_pipelines import Script
 
 FOUND = "\n\n".join(FACTS)

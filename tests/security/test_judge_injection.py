@@ -23,7 +23,7 @@ from claimspan.evaluation.evaluate import aevaluate
 from claimspan.judges import OpenAIJudge
 from claimspan.judges.llm.chat import ChatReply, ChatRequest
 from claimspan.judges.llm.prompts import Ids, encode
-from claimspan.judges.values import is_bare_value
+from claimspan.quantities import is_bare_value
 from claimspan.text.injection import injection_signs
 
 from judge_server import Exchange, JudgeServer, completion, judge_server, reply_to, text_of

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from claimspan.errors import ConfigError
 from claimspan_tracing import PiiRedactor
+
 from growth import grows_linearly
 
 JWT: Final = ".".join(

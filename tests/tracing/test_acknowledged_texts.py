@@ -3,9 +3,9 @@
 import pytest
 
 from claimspan_tracing.read.passages import acknowledges
-from growth import grows_linearly
 
 from buildings import FACTS, HIGH
+from growth import grows_linearly
 
 
 @pytest.mark.parametrize(

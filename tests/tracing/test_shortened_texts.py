@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from claimspan_tracing.read.prompted import read_texts
-from growth import grows_linearly
 
 from buildings import FACTS, TOWER
+from growth import grows_linearly
 
 TEXT = " ".join(FACTS)
 OTHER = "Visitors may enter the museum from nine in the morning until six in the evening, daily."

@@ -8,9 +8,9 @@ from pydantic import BaseModel
 
 from claimspan_tracing.read.handwritten import written_evidence
 from claimspan_tracing.read.unnamed import unnamed_evidence
-from growth import grows_linearly
 
 from buildings import FACTS, TOWER
+from growth import grows_linearly
 
 TEXT = f"{FACTS[0]}\n{FACTS[1]}"
 

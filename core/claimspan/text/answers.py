@@ -582,7 +582,7 @@ _NO_ELSEWHERE: Final = (
 )
 # "No refunds" and "No. 5" are no denials, "Correct answers" is no affirmation.
 _OPENING: Final = re.compile(
-    r"[\s*_\"'“>]*(?:(?:(?:final|short) )?answer\s*:[\s*_]*)?"
+    r"[\s*_\"'“>]*+(?:(?:(?:final|short) )?answer\s*:[\s*_]*+)?"
     rf"(?:(?P<no>{_NO}|(?P<foreign_no>{_NO_ELSEWHERE}))"
     rf"|(?P<yes>{_YES}|(?P<foreign_yes>{_YES_ELSEWHERE})))"
     r"(?=[\"'”*_]*(?:\s*$|\s*[,;:!–—]|\s+[-–—]|\.(?!\s?\d)))[\"'”*_]*[\s,;:.!–—-]*",

@@ -30,9 +30,9 @@ __all__ = [
 _FILE: Final = r"[\w%./ -]{1,80}\.(?:pdf|html?|docx?|md|txt|csv|xlsx?|pptx?|json|xml|rst)\b"
 _URL: Final = r"(?:https?://|www\.)[^\s<>\])]+"
 _PLACE: Final = (
-    r"(?:,?\s*(?:p{1,2}\.|pages?|sections?|sec\.|§|chapters?|lines?|paragraphs?|table|fig(?:ure|"
+    r"(?:,?\s*+(?:p{1,2}\.|pages?|sections?|sec\.|§|chapters?|lines?|paragraphs?|table|fig(?:ure|"
     r"\.)?|"
-    r"S\.|Seite|str\.|strani?)\s*[\divxlc][\d.,\s–-]*)"
+    r"S\.|Seite|str\.|strani?)\s*+[\divxlc][\d.,\s–-]*)"
 )
 _SOURCE_WORD: Final = (
     r"(?:sources?|documents?|docs?|passages?|chunks?|refs?\.?|references?|contexts?|citations?|"
@@ -57,8 +57,8 @@ _USED: Final = (
 
 def _heading(name: str, english: str) -> re.Pattern[str]:
     return re.compile(
-        rf"[\s>#*_\-]*(?:\d{{1,2}}[.)] )?(?:{english}{_USED}|{alternatives(name)})"
-        r"[\s*_]*(?:\([^()\n]{1,40}\))?[\s*_]*[:：]?[\s*_]*",
+        rf"[\s>#*_\-]*+(?:\d{{1,2}}[.)] )?(?:{english}{_USED}|{alternatives(name)})"
+        r"[\s*_]*+(?:\([^()\n]{1,40}\))?[\s*_]*+[:：]?[\s*_]*+",
         re.IGNORECASE,
     )
 
@@ -154,19 +154,19 @@ def is_excerpt_heading(line: str) -> bool:
 # --- citations ------------------------------------------------------------------------------------
 
 _REFERENCE: Final = (
-    rf"(?:{_FILE}|{_URL}|{_SOURCE_WORD}\s*(?:#|no\.\s*)?\d+(?:\s*(?:,|and|&)\s*\d+)*|"
-    rf"{_SOURCE_WORD}\s*:[^()\[\]]{{1,160}})"
+    rf"(?:{_FILE}|{_URL}|{_SOURCE_WORD}\s*+(?:#|no\.\s*+)?\d++(?:\s*+(?:,|and|&)\s*+\d++)*+|"
+    rf"{_SOURCE_WORD}\s*+:[^()\[\]]{{1,160}})"
 )
 _BRACKETED: Final = (
     # [^1], [Source 2], [guide.pdf, p. 3], (Source: guide.pdf), (see section 4.2), (p. 12), 【4†x】
     r"(?:\[\^[\w-]{1,12}\](?!:)"
     rf"|\[{_REFERENCE}{_PLACE}?\]"
-    rf"|\((?:(?:see|cf\.|from|in|via|per|as per|siehe|glej|voir|zie)\s+)?(?:the\s+)?"
+    rf"|\((?:(?:see|cf\.|from|in|via|per|as per|siehe|glej|voir|zie)\s++)?(?:the\s++)?"
     rf"{_REFERENCE}{_PLACE}?\)"
-    rf"|\((?:(?:see|cf\.|siehe|glej|voir|zie)\s+){_PLACE}\)|\({_PLACE}\)"
+    rf"|\((?:(?:see|cf\.|siehe|glej|voir|zie)\s++){_PLACE}\)|\({_PLACE}\)"
     r"|【[^】]{0,80}】)"
 )
-_INLINE: Final = re.compile(rf"\s*{_BRACKETED}", re.IGNORECASE)
+_INLINE: Final = re.compile(rf"(?<!\s)\s*+{_BRACKETED}", re.IGNORECASE)
 # To look for it without the blanks before it takes a fraction of the time.
 _ANY_INLINE: Final = re.compile(rf"(?=[\[(【]){_BRACKETED}", re.IGNORECASE)
 _PICTOGRAPH: Final = re.compile(

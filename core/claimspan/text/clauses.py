@@ -39,7 +39,7 @@ _OWN_SUBJECT: Final = re.compile(
     rf"\s+(?:{_FINITE})\b"
 )
 _PASSIVE: Final = re.compile(r"\b(?:is|are|was|were|been|being)\s+(?!born\b)\w+(?:ed|en|t)\b")
-_CONJUNCTION: Final = re.compile(r"\s*;\s+|,?\s+(?:and|but)\s+")
+_CONJUNCTION: Final = re.compile(r"(?<!\s)\s*+;\s+|(?:,|(?<!\s))\s++(?:and|but)\s+")
 _CONJUNCTIONS: Final = ("and", "but", ";")
 # A clause that depends on another one must not be cut off at its "and": reported speech,
 # conditions, alternatives, quotations.

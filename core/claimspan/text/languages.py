@@ -57,7 +57,7 @@ _CYRILLIC: Final = (
 # The whole of a long text says no more: this much of its beginning, and as much of its middle.
 _EXCERPT: Final = 2000
 _MAX_WORDS: Final = 120
-_FENCED: Final = re.compile(r"^\s*(`{3,}|~{3,}).*?(?:^\s*\1|\Z)", re.MULTILINE | re.DOTALL)
+_FENCED: Final = re.compile(r"^[ \t]*+(`{3,}|~{3,}).*?(?:^[ \t]*+\1|\Z)", re.MULTILINE | re.DOTALL)
 # Words alone: neither parts of an identifier, a path, a call or an address, nor ``camelCase``.
 _WORD: Final = re.compile(
     r"(?<![\w./@#$\\=<-])[^\W\d_]+(?:['’][^\W\d_]+)*(?![\w(=/@\\>])(?!\.\w)(?!:\S)"

@@ -35,7 +35,8 @@ __all__ = [
 
 # A dollar before a blank, or behind one, is money: "It costs $24 or $36."
 _FORMULA: Final = re.compile(
-    r"\\\((?P<round>[^\n]{1,500}?)\\\)|\\\[(?P<square>[^\n]{1,500}?)\\\]"
+    r"\\\((?P<round>(?:[^\n\\]|\\[^\n(]){1,500}?)\\\)"
+    r"|\\\[(?P<square>(?:[^\n\\]|\\[^\n\[]){1,500}?)\\\]"
     r"|\$\$(?P<block>[^$]{1,500})\$\$|(?<![\w$])\$(?=[^\s$])(?P<line>[^$\n]{1,200})(?<=\S)\$(?![\w$])"
 )
 # "\(see below\)" and "\[1\]" are brackets that were escaped.
@@ -146,7 +147,7 @@ _WITHIN_WORD: Final = re.compile(r"(?<=[0-9A-Za-z])\*+(?=[0-9A-Za-z])")
 _HIDDEN: Final = "\ue000"
 # A sentence beyond this is a dump, whose marks are not worth the time.
 _LONGEST_MARKED: Final = 5_000
-_REFERENCE: Final = re.compile(r"\s*\[{1,2}\d+(?:,\s*\d+)*\]{1,2}")
+_REFERENCE: Final = re.compile(r"(?<!\s)\s*+\[{1,2}\d+(?:,\s*\d+)*\]{1,2}")
 _CITED: Final = re.compile(r"\^?\d{1,3}(?:,\s*\d{1,3})*|[¹²³⁴-⁹]+")
 _BLANK_BEFORE_STOP: Final = re.compile(r" (?=[.,:;!?](?:\s|$))")
 _BLANKS_BEFORE_STOPS: Final = (" .", " ,", " :", " ;", " !", " ?")
@@ -195,8 +196,8 @@ def _content(text: str, language: str) -> Iterator[Sentence]:
         blocks = [block._replace(kind="prose") for block in blocks]
     for kind, start, end in blocks:
         if kind == "code":
-            code = text[start:end].strip()
-            yield Sentence(code, code, is_code=True)
+            if code := text[start:end].strip():
+                yield Sentence(code, code, is_code=True)
         elif kind == "table":
             yield from _table_rows(text, asserted, start, end, links)
         elif kind in ("item", "prose"):

@@ -7,7 +7,7 @@ from typing import Final
 
 __all__ = ["from_percent", "in_percent", "percent_hint"]
 
-_PERCENTAGE: Final = re.compile(r"\s*(\d{1,3}(?:[.,]\d{1,9})?)\s*%?\s*")
+_PERCENTAGE: Final = re.compile(r"\s*(\d{1,3}(?:[.,]\d{1,9})?)\s*+%?\s*+")
 
 _MOST_DECIMALS: Final = 15
 """Decimals of a percentage; a double near 100 has no more."""

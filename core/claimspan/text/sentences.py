@@ -53,12 +53,16 @@ _BEFORE_ORDINAL: Final = {
 
 # A boundary is judged by what stands near it; a longer look back takes quadratic time.
 _TAIL: Final = 40
-# sentencex takes quadratic time on text that has no spaces between its sentences. A cut where the
-# splitter ends a sentence in any case bounds what it is given at once.
+# sentencex takes quadratic time on text without blanks and on quotes that stay open, in one step in
+# which no other thread runs. What it is given at once is cut where it ends a sentence in any case,
+# and if there is no such place at a blank.
 _LONG: Final = 2000
+_LONGEST: Final = 4000
 _SURE_END: Final = re.compile(
-    r"[。！？｡]+[」』”’）】》]*|[^\W\d_]{5}[.!?]+[\"”’)]*\s+(?=[^\W\d_a-z])|\n\s*\n|[।؟۔]+\s+"
+    r"[。！？｡]+[」』”’）】》]*|[^\W\d_]{5}[.!?]+[\"”’)]*\s+(?=[^\W\d_a-z])|\n\s*\n|[।؟۔]\s+"
 )
+_BLANK: Final = re.compile(r"\s(?=\S)")
+_ENDS: Final = re.compile(r"[.!?…][\"”’)]*\s*$")
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
@@ -75,8 +79,8 @@ def split_prose(text: str, language: str) -> list[str]:
     """
     found = language_of_script(text) or language
     merged: list[list[str]] = []
-    for piece in _segments(found, text):
-        if merged and _goes_on(merged[-1][-1], piece, found):
+    for piece, is_cut in _segments(found, text):
+        if merged and (is_cut or _goes_on(merged[-1][-1], piece, found)):
             merged[-1].append(piece)
         else:
             merged.append([piece])
@@ -103,19 +107,39 @@ def _is_ordinal(tail: str, following: str, language: str) -> bool:
     return bool(is_before_noun or _BEFORE_ORDINAL[language].search(tail))
 
 
-def _segments(language: str, text: str) -> Iterator[str]:
-    """Yields the pieces into which sentencex splits a text; joined they are the text."""
+def _segments(language: str, text: str) -> Iterator[tuple[str, bool]]:
+    """Yields the pieces into which sentencex splits a text; joined they are the text.
+
+    Yields:
+        Each piece, and whether it goes on with the one before it, which was cut off within a
+        sentence.
+    """
     for start, end in pairwise(_cuts(text)):
+        before = text[max(start - _TAIL, 0) : start]
+        is_cut = bool(before) and not _is_end(before)
         # sentencex takes no half of a surrogate pair; the replacement is as long.
         readable = _SURROGATE.sub("\ufffd", text[start:end])
         for piece in cast("list[str]", segment(language, readable)):
-            yield text[start : start + len(piece)]
+            yield text[start : start + len(piece)], is_cut
             start += len(piece)
+            is_cut = False
+
+
+def _is_end(before: str) -> bool:
+    """Tells whether a text ends where a sentence may end."""
+    return before[-1:] in "。！？｡」』”’）】》\n।؟۔" or _ENDS.search(before) is not None
 
 
 def _cuts(text: str) -> list[int]:
     """Returns where a long text is cut before it is split, with its start and its end."""
     cuts = [0]
-    while found := _SURE_END.search(text, cuts[-1] + _LONG):
-        cuts.append(found.end())
+    while (least := cuts[-1] + _LONG) < len(text):
+        most = cuts[-1] + _LONGEST
+        if found := _SURE_END.search(text, least, most):
+            cuts.append(found.end())
+        elif most < len(text):
+            blanks = [each.end() for each in _BLANK.finditer(text, most - _TAIL, most)]
+            cuts.append(blanks[-1] if blanks else most)
+        else:
+            break
     return [*cuts, len(text)]

@@ -68,7 +68,7 @@ _MEASURES: Final = frozenset({"score", "scores", "page", "pages", "rank", "index
 _MAY_BE_JSON: Final = "{[` \n\r\t"
 _FENCE: Final = "```"
 _FENCED: Final = re.compile(
-    r"(?m)^[ \t]*```[ \t]*(?:json)?[ \t]*\n(?P<json>[^`]*)^[ \t]*```[ \t]*$", re.I
+    r"(?m)^[ \t]*+```[ \t]*+(?:json)?[ \t]*+\n(?P<json>[^`]*)^[ \t]*```[ \t]*$", re.I
 )
 _PAIRS: Final = ("{}", "[]")
 _HUMP: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")

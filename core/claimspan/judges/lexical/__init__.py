@@ -9,7 +9,7 @@
 - ``cells``: gathers what several references say of a claim, and joins verdicts to a matrix.
 - ``short_answers``: reads claims and references by the question that they answer.
 
-Claims that consist of a value alone, such as ``$1,577``, go to ``claimspan.judges.values``.
+Claims that consist of a value alone, such as ``$1,577``, go to ``claimspan.quantities``.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from operator import itemgetter
 from typing import Final, Self, TypeVar, cast
 from unicodedata import is_normalized
 
-from claimspan.judges.values import stems_within
+from claimspan.quantities import stems_within
 from claimspan.text.languages import detect_language
 from claimspan.text.markdown import every_sentence
 from claimspan.text.words import Token, tokenize

@@ -24,7 +24,7 @@ from itertools import groupby, pairwise, takewhile
 from typing import Final, NamedTuple, cast
 
 from claimspan.judges.lexical.coverage import Support, Wording
-from claimspan.text.times import MONTHS
+from claimspan.quantities import MONTHS
 from claimspan.text.words import (
     DENYING_PREFIXES,
     FUNCTION_WORDS,
@@ -745,7 +745,7 @@ EDITS: Final[Mapping[str, Kind]] = {
     "order": Kind(_exchanged, 0.97, is_sure=True, if_denied=True),
     "sides": Kind(_swapped_sides, 0.8, is_sure=True, if_denied=True),
 }
-"""All kinds of edits; those without a finder are of values, which ``claimspan.judges.values``
+"""All kinds of edits; those without a finder are of values, which ``claimspan.quantities``
 compares."""
 
 

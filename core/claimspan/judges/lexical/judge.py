@@ -20,7 +20,7 @@ from claimspan.judges.lexical.cells import (
 )
 from claimspan.judges.lexical.readings import KeptReferences, Reading
 from claimspan.judges.protocol import Cell
-from claimspan.judges.values import VALUES_VERSION
+from claimspan.quantities import VALUES_VERSION
 from claimspan.text.abstention import abstains
 from claimspan.text.answers import (
     as_statement,

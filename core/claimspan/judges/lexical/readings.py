@@ -19,7 +19,7 @@ from claimspan.judges.lexical.short_answers import (
     inverted,
 )
 from claimspan.judges.protocol import AnswerText
-from claimspan.judges.values import StatedValues
+from claimspan.quantities import StatedValues
 from claimspan.text.languages import languages_of
 from claimspan.verdicts import Claim, Verdict
 

@@ -25,7 +25,7 @@ from claimspan.judges.lexical.short_answers import (
     value_or_polarity,
     written,
 )
-from claimspan.judges.values import (
+from claimspan.quantities import (
     StatedValues,
     check_value,
     conflicts_of,

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from claimspan.judges.lexical.coverage import Wording, word_weight
 from claimspan.judges.protocol import AnswerText, Cell
-from claimspan.judges.values import check_value, is_bare_value
+from claimspan.quantities import check_value, is_bare_value
 from claimspan.text.answers import (
     answer_value,
     as_statement,

@@ -31,8 +31,8 @@ from claimspan.judges.llm.replies import (
     verdicts_schema,
 )
 from claimspan.judges.protocol import Cell
-from claimspan.judges.values import telling_values
 from claimspan.judges.verdict_cache import VerdictCache, content_key, joint_key
+from claimspan.quantities import telling_values
 from claimspan.text.tokens import token_upper_bound
 from claimspan.verdicts import Claim, Label, Verdict
 

@@ -25,8 +25,8 @@ from claimspan.judges.llm.grading import Grader
 from claimspan.judges.llm.openai_chat import OpenAIChat, is_openai, trusts_environment
 from claimspan.judges.llm.replies import claims_schema, grades_schema, verdicts_schema
 from claimspan.judges.protocol import Cell, Grade
-from claimspan.judges.values import VALUES_VERSION
 from claimspan.judges.verdict_cache import VerdictCache, content_key
+from claimspan.quantities import VALUES_VERSION
 from claimspan.records import RagRecord
 from claimspan.verdicts import Claim, Verdict, VerdictMatrix
 

@@ -25,7 +25,7 @@ from claimspan.judges.lexical.rows import ClaimedValues
 from claimspan.judges.local.background import Stop
 from claimspan.judges.local.cross_encoder import Reading, TextPair
 from claimspan.judges.protocol import AnswerText, Cell
-from claimspan.judges.values import StatedValues, equal_values, is_bare_value, with_values
+from claimspan.quantities import StatedValues, equal_values, is_bare_value, with_values
 from claimspan.text.languages import detect_language
 from claimspan.text.markdown import every_sentence
 from claimspan.text.words import tokenize

@@ -8,22 +8,22 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import Final, Literal, NamedTuple
 
-from claimspan.text.amounts import SCALES, Amount, AmountKind
-from claimspan.text.times import ClockTime, Date
-from claimspan.text.units import PERCENT, POUNDS
+from claimspan.quantities.amounts import Amount, AmountKind
+from claimspan.quantities.dates import ClockTime, Date
+from claimspan.text.units import PERCENT, POUNDS, SCALES
 from claimspan.text.words import CARDINALS
 
 __all__ = [
     "EXACT",
     "LOSS",
     "Asked",
+    "Item",
     "Relation",
     "amount_relation",
     "asked_value",
     "date_relation",
     "is_counted",
     "is_same_value",
-    "plain_reading",
     "stated_scale",
     "time_relation",
     "year_date",
@@ -41,10 +41,6 @@ _SCALED: Final = re.compile(
     re.IGNORECASE,
 )
 _IN_PERCENT: Final = re.compile(r"%|\bper\s?cents?\b|\bpercentages?\b|\bpct\b", re.IGNORECASE)
-_SHARE: Final = re.compile(
-    r"\b(?:margin|rate|growth|cagr|yield|share|proportion|fraction|return on|ro[aei])\b",
-    re.IGNORECASE,
-)
 _DECIMALS: Final = re.compile(
     rf"\b(\d|{'|'.join(CARDINALS)})\s+(?:decimals?|digits? after)\b", re.IGNORECASE
 )
@@ -68,9 +64,6 @@ class Asked(NamedTuple):
 
     in_percent: bool = False
     """Whether a number without a unit is a percentage, or the share that it stands for."""
-
-    may_be_share: bool = False
-    """Whether the answer is a ratio that is also written as a percentage, such as a margin."""
 
     decimals: int | None = None
     """Digits after the point that the answer is to have."""
@@ -113,7 +106,6 @@ def asked_value(question: str | None) -> Asked:
         # "in USD millions and as a percentage" asks for two things, and fixes no scale.
         scale=None if in_percent else stated_scale(question),
         in_percent=in_percent,
-        may_be_share=in_percent or bool(_SHARE.search(question)),
         decimals=_digit(decimals[1]) if decimals else None,
         is_computed=bool(decimals or _COMPUTED.search(question)),
         is_loss=bool(LOSS.search(question)),
@@ -141,6 +133,9 @@ def _digit(written: str) -> int:
 # --- relations ------------------------------------------------------------------------------------
 
 
+Item = Amount | Date | ClockTime
+"""One value of a text."""
+
 Relation = Literal["same", "other", "open", "apart"]
 """``open``: the text's value neither gives nor denies the claim's, as "June 2023" a day in June.
 ``apart``: they do not compare, as a month and a year."""
@@ -150,13 +145,15 @@ Same = Callable[[Amount, Amount], bool]
 
 _HOUR: Final = Decimal(3600)
 _MINUTE: Final = Decimal(60)
+_ENDLESS: Final = Decimal("inf")
 
 
 def amount_relation(claimed: Amount, given: Amount, same: Same) -> Relation:
     """Compares two amounts with their bounds and ranges.
 
     A range is the same as the one with the same ends, and a bound as the one of the same kind and
-    number. A single value inside of them is neither the same nor another.
+    number. A single value inside of them is neither the same nor another, but the number of a
+    bound that includes it is the same.
 
     Args:
         claimed: The amount of the claim.
@@ -164,57 +161,43 @@ def amount_relation(claimed: Amount, given: Amount, same: Same) -> Relation:
         same: How two plain amounts are compared.
     """
     is_same = same(claimed, given)
-    if claimed.until is not None and given.until is not None:
-        ends = claimed._replace(value=claimed.until), given._replace(value=given.until)
+    shapes = {_shape(claimed), _shape(given)}
+    if shapes == {"range"}:
+        ends = claimed._replace(value=claimed.until or 0), given._replace(value=given.until or 0)
         return "same" if is_same and same(*ends) else "other"
-    if not _is_comparable(claimed, given):
-        return "same" if is_same else "apart"
-    if claimed.until is not None or given.until is not None:
-        single, span = (claimed, given) if given.until is not None else (given, claimed)
-        return "open" if is_same or _is_inside(single, span) else "other"
-    if claimed.bound and given.bound:
-        return _relation_of_bounds(claimed, given, is_same=is_same)
-    if claimed.bound or given.bound:
-        return _bound_relation(claimed, given, is_same=is_same)
-    return "same" if is_same else "other"
+    if shapes == {""} or not _is_comparable(claimed, given):
+        return "same" if is_same else "other" if shapes == {""} else "apart"
+    if len(shapes) == 1:
+        return "same" if is_same else "other"
+    if is_same and "range" not in shapes:
+        includes = all("=" in each.bound for each in (claimed, given) if each.bound)
+        if "" in shapes:
+            return "same" if includes else "open"
+        return "open" if includes else "other"  # bounds on opposite sides
+    (low, high), (start, end) = _extent(claimed), _extent(given)
+    return "open" if is_same or (low <= end and start <= high) else "other"
+
+
+def _shape(amount: Amount) -> str:
+    """``range``, the side of a bound, or nothing for a single number."""
+    return "range" if amount.until is not None else amount.bound[:1]
+
+
+def _extent(amount: Amount) -> tuple[Decimal, Decimal]:
+    """The least and the largest number that an amount may be."""
+    factor = (amount.scale or 1) * amount.factor
+    size = amount.value * factor
+    if amount.until is not None:
+        return size, amount.until * factor
+    side = amount.bound[:1]
+    return (-_ENDLESS if side == "<" else size), (_ENDLESS if side == ">" else size)
 
 
 def _is_comparable(claimed: Amount, given: Amount) -> bool:
     """Tells whether a number can lie inside of a range, or beyond a bound, of the other."""
-    has_range = claimed.until is not None or given.until is not None
-    if not (has_range or claimed.bound or given.bound):
-        return True
     if claimed.unit or given.unit:
         return claimed.unit == given.unit
     return claimed.noun == given.noun or not (claimed.noun and given.noun)
-
-
-def _relation_of_bounds(claimed: Amount, given: Amount, *, is_same: bool) -> Relation:
-    """Two bounds: on opposite sides they leave each other open, unless no number is within both."""
-    if claimed.bound[0] == given.bound[0]:
-        return "same" if is_same else "other"
-    low, high = (claimed, given) if claimed.bound[0] == ">" else (given, claimed)
-    if is_same:
-        return "open" if "=" in low.bound and "=" in high.bound else "other"
-    return "other" if _size(low) > _size(high) else "open"
-
-
-def _bound_relation(claimed: Amount, given: Amount, *, is_same: bool) -> Relation:
-    """A bound and a single value: the bound itself is the same where the bound includes it."""
-    single, bound = (claimed, given) if given.bound else (given, claimed)
-    if is_same:
-        return "same" if "=" in bound.bound else "open"
-    is_above = _size(single) > _size(bound)
-    return "open" if is_above == (bound.bound[0] == ">") else "other"
-
-
-def _is_inside(single: Amount, span: Amount) -> bool:
-    scale = (span.scale or 1) * span.factor
-    return span.value * scale <= _size(single) <= (span.until or span.value) * scale
-
-
-def _size(amount: Amount) -> Decimal:
-    return amount.value * (amount.scale or 1) * amount.factor
 
 
 def date_relation(claimed: Date, given: Date) -> Relation:
@@ -229,21 +212,17 @@ def date_relation(claimed: Date, given: Date) -> Relation:
     if not shared:
         return "apart"
     if any(ours[part] != theirs[part] for part in shared):
-        return _other_way_round(claimed, given)
+        if claimed.is_open_order:
+            return date_relation(_turned(claimed), given)
+        return date_relation(claimed, _turned(given)) if given.is_open_order else "other"
     if claimed.quarter is not None and given.quarter is None:
         return "open"  # a day in June is no second quarter as an answer
     return "same" if ours.keys() <= theirs.keys() else "open"
 
 
-def _other_way_round(claimed: Date, given: Date) -> Relation:
-    """Compares two dates that differ, once more with day and month of an open one exchanged."""
-    if claimed.is_open_order:
-        claimed = claimed._replace(day=claimed.month, month=claimed.day, is_open_order=False)
-    elif given.is_open_order:
-        given = given._replace(day=given.month, month=given.day, is_open_order=False)
-    else:
-        return "other"
-    return date_relation(claimed, given)
+def _turned(date: Date) -> Date:
+    """A date with day and month exchanged."""
+    return date._replace(day=date.month, month=date.day, is_open_order=False)
 
 
 def _parts(date: Date, other: Date) -> dict[str, int]:
@@ -311,6 +290,7 @@ class _Reading(NamedTuple):
     value: Decimal
     step: Decimal
     unit: str
+    factor: Decimal = Decimal(1)
 
 
 def is_same_value(
@@ -344,15 +324,22 @@ def is_same_value(
     # 0.3 rounds to 0, but who says 0 says that there is nothing. "0.0" is rounded on purpose.
     if not claimed.value and given.value and claimed.step >= 1:
         return False
-    claimed, given = _without_lone_dimension(claimed, given)
+    # 42 for "42 days", whatever a day is in seconds.
+    if not claimed.unit and _is_measure(given):
+        given = given._replace(unit="", factor=Decimal(1))
+    elif not given.unit and _is_measure(claimed):
+        claimed = claimed._replace(unit="", factor=Decimal(1))
     ours = list(_readings(claimed, asked, asked.scale))
     theirs = [
         *_readings(given, asked, asked.scale),
         *(_readings(given, asked, given_scale) if given_scale and given.scale is None else ()),
     ]
-    if any(_agree(one, other, asked) for one in ours for other in theirs):
-        # 90 minutes are an hour and a half, but no two hours rounded.
-        return claimed.factor == given.factor or _is_near(claimed, given)
+    for one in ours:
+        for other in theirs:
+            # 90 minutes are an hour and a half, but no two hours rounded.
+            most = 1 if one.factor == other.factor else _MAX_ROUNDING
+            if _agree(one, other, asked, most):
+                return True
     return _is_scale_open(claimed, given, asked) and _agree_at_some_scale(claimed, given)
 
 
@@ -363,26 +350,12 @@ def is_counted(amount: Amount) -> bool:
     return amount.is_plural
 
 
-def _is_near(claimed: Amount, given: Amount) -> bool:
-    ours, theirs = plain_reading(claimed), plain_reading(given)
-    return abs(ours.value - theirs.value) <= _MAX_ROUNDING * max(ours.value, theirs.value)
-
-
 def _signs_fit(claimed: Amount, given: Amount, asked: Asked, may_be_negative: bool) -> bool:
     if (claimed.value < 0) == (given.value < 0) or asked.is_loss:
         return True
     if claimed.value < 0:
         return may_be_negative  # "a loss of 2 %" for "-2 %"
     return given.sign == "()"  # accounts write payments in parentheses
-
-
-def _without_lone_dimension(claimed: Amount, given: Amount) -> tuple[Amount, Amount]:
-    """Both amounts, without the dimension of one where the other is a plain number: 42 days."""
-    if not claimed.unit and _is_measure(given):
-        return claimed, given._replace(unit="", factor=Decimal(1))
-    if not given.unit and _is_measure(claimed):
-        return claimed._replace(unit="", factor=Decimal(1)), given
-    return claimed, given
 
 
 def _is_measure(amount: Amount) -> bool:
@@ -403,25 +376,22 @@ def _readings(amount: Amount, asked: Asked, scale: Decimal | None) -> Iterator[_
         yield _Reading(value * factor, step * factor, PERCENT)
     elif amount.scale is not None or (amount.unit and not amount.is_money):
         factor = (amount.scale or 1) * amount.factor
-        yield _Reading(value * factor, step * factor, amount.unit)
+        yield _Reading(value * factor, step * factor, amount.unit, amount.factor)
     elif scale is not None:
         yield _Reading(value * scale, step * scale, amount.unit)
         if value >= scale:  # written out: 1,577,000,000 where millions are asked for
             yield _Reading(value, step, amount.unit)
     else:
         yield _Reading(value, step, amount.unit)
-        if not amount.unit and (asked.in_percent or asked.may_be_share or not asked.is_known):
+        if not amount.unit and (asked.in_percent or not asked.is_known):
             yield _Reading(value / _HUNDRED, step / _HUNDRED, PERCENT)
 
 
 def _step(amount: Amount, asked: Asked) -> Decimal:
     """The precision of an amount: of its last digit, as far as that was written on purpose."""
-    if amount.is_hedged or amount.is_money:
-        # "About 1,600" is rounded to hundreds, and money has two decimals whatever is meant.
-        significant = amount.value.normalize()
-        if amount.is_hedged or amount.step < 1:
-            step = Decimal(1).scaleb(int(significant.as_tuple().exponent))
-            return step if amount.is_hedged else min(max(step, amount.step), Decimal(1))
+    if amount.is_money and amount.step < 1:  # money has two decimals whatever is meant
+        last = Decimal(1).scaleb(int(amount.value.normalize().as_tuple().exponent))
+        return min(max(last, amount.step), Decimal(1))
     # A number that was stored as a number has lost its last zeros: 0.8 for 0.80.
     if asked.decimals is not None and amount.step < 1:
         return min(amount.step, Decimal(1).scaleb(-asked.decimals - _share_digits(amount, asked)))
@@ -433,20 +403,25 @@ def _share_digits(amount: Amount, asked: Asked) -> int:
     return 2 if asked.in_percent and not amount.unit and abs(amount.value) < 1 else 0
 
 
-def _agree(claimed: _Reading, given: _Reading, asked: Asked) -> bool:
-    if not _units_fit(claimed.unit, given.unit):
+def _agree(claimed: _Reading, given: _Reading, asked: Asked, most: Decimal | int = 1) -> bool:
+    """Tells whether two readings are one value.
+
+    Args:
+        claimed: A reading of the claim's amount.
+        given: One of the text's.
+        asked: What the question asks for.
+        most: The share of the value by which they may differ, whatever their precision.
+    """
+    if claimed.unit != given.unit and claimed.unit and given.unit:
         return False
     gap, step = abs(claimed.value - given.value), max(claimed.step, given.step)
+    if gap > most * max(claimed.value, given.value):
+        return False
     if gap > step / 2:
         is_near = gap <= step and gap <= _MAX_COMPUTED * claimed.value
         return asked.is_computed and step < 1 and is_near
     # The claim is taken for as precise as it has to be; a rough answer must still be near.
     return given.step <= claimed.step or gap <= _MAX_ROUNDING * claimed.value
-
-
-def _units_fit(one: str, other: str) -> bool:
-    """Tells whether two units may be one: a number without a unit fits any."""
-    return one == other or not one or not other
 
 
 def _is_scale_open(claimed: Amount, given: Amount, asked: Asked) -> bool:
@@ -465,15 +440,13 @@ def _digits(amount: Amount) -> int:
 
 
 def _agree_at_some_scale(claimed: Amount, given: Amount) -> bool:
-    ours = plain_reading(claimed)
-    theirs = plain_reading(given)
+    ours, theirs = _as_written(claimed), _as_written(given)
     return any(
         _agree(_Reading(ours.value * by, ours.step * by, ours.unit), theirs, Asked())
         for by in _THOUSANDS
     )
 
 
-def plain_reading(amount: Amount) -> _Reading:
-    """Returns the one value that an amount has as written, without its sign."""
+def _as_written(amount: Amount) -> _Reading:
     factor = (amount.scale or 1) * amount.factor
     return _Reading(abs(amount.value) * factor, _step(amount, Asked()) * factor, amount.unit)

@@ -1,4 +1,4 @@
-"""Reads the values of a reference once, with the sentences that they stand in."""
+"""The values of a text among its words, with the sentences that they stand in."""
 
 from __future__ import annotations
 
@@ -7,35 +7,36 @@ from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from functools import cached_property
 from typing import Final
 
-from claimspan.judges.values.comparison import year_date
-from claimspan.text.amounts import HEDGE_WORDS, Amount
-from claimspan.text.times import ClockTime, Date
-from claimspan.text.values import Values, read_values
+from claimspan.quantities.amounts import HEDGE_WORDS
+from claimspan.quantities.reading import Values, read_values
+from claimspan.quantities.relations import Item, year_date
 from claimspan.text.words import FUNCTION_WORDS, stem
 
-__all__ = ["Item", "Sentence", "StatedValues", "stems_within"]
-
-Item = Amount | Date | ClockTime
-"""One value of a text."""
+__all__ = ["Sentence", "StatedValues", "stems_within"]
 
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?])[\"”’)]*\s+(?=[^\W_a-z]|[\"“(*])|\n+")
 _NO_CONTENT: Final = FUNCTION_WORDS | HEDGE_WORDS
 _WORD: Final = re.compile(r"[^\W\d_]+")
 _ENDS_VALUE: Final = re.compile(r"quarter|part|celsius|celzija|fahrenheit", re.IGNORECASE)
-
-
-# A part of a claim with fewer content words is not known by them.
-_MIN_WORDS: Final = 4
 _NEGATION: Final = re.compile(
     r"\b(?:not|no|never|none|nor|neither|without|cannot|nicht|kein\w*|nie|ni|ne|brez|pas|jamais)\b|n['’]t\b",
     re.IGNORECASE,
 )
+# A claim that stands in a text at more places, each within a value, is no quotation.
+_MOST_PLACES: Final = 20
 
 
 class Sentence:
-    """A sentence of a reference that has values."""
+    """A sentence that has values."""
 
     def __init__(self, text: str, values: Sequence[Item], start: int = 0) -> None:
+        """Keeps the sentence; its words are read when first asked for.
+
+        Args:
+            text: The sentence.
+            values: Its values, in order.
+            start: Where it begins in the text that the places of the values are of.
+        """
         self.text = text
         self.values = values
         self._start = start
@@ -48,7 +49,8 @@ class Sentence:
         for each in self.values:
             rest.append(self.text[done : max(each.start - self._start, done)])
             done = max(each.end - self._start, done)
-        return _content(" ".join((*rest, self.text[done:])))
+        words = _WORD.findall(" ".join((*rest, self.text[done:])))
+        return frozenset([stem(word) for word in words if word.casefold() not in _NO_CONTENT])
 
     @cached_property
     def is_negated(self) -> bool:
@@ -67,7 +69,7 @@ class StatedValues:
         """Keeps the text; nothing is read yet.
 
         Args:
-            text: A reference.
+            text: A claim or a reference.
             words: Returns stems among which are those of all its words, as ``stems_within`` gives
                 them; None where they are not known.
         """
@@ -85,42 +87,45 @@ class StatedValues:
         stems = self._stems_within() if self._stems_within is not None else None
         return stems is None or (bool(words) and len(words & stems) / len(words) >= least)
 
+    def near(self, words: frozenset[str], least: float) -> Sequence[tuple[float, Sentence]]:
+        """Returns the sentences with at least this share of some words, each with its share."""
+        if not self.may_share(words, least):
+            return []
+        shares = [(each.share_of(words), each) for each in self.sentences]
+        return [(share, each) for share, each in shares if share >= least]
+
     def quotes(self, claim: str) -> bool:
         """Tells whether the text has a claim word for word, and cuts none of its own values there.
 
         "The fee is $5" stands in "The fee is $500", and says something else.
         """
         quoted = claim.strip(" .")
-        start = self.text.find(quoted)
-        if start < 0:
-            return False
-        inside = {place for each in self.items for place in range(each.start + 1, each.end)}
-        while start >= 0 and not inside.isdisjoint((start, start + len(quoted))):
+        start = -1
+        for _ in range(_MOST_PLACES):
             start = self.text.find(quoted, start + 1)
-        return start >= 0
+            if start < 0:
+                return False
+            ends = (start, start + len(quoted))
+            if not any(each.start < end < each.end for each in self.items for end in ends):
+                return True
+        return False
 
     @cached_property
     def values(self) -> Values:
-        """The values of the text."""
+        """Its values by kind."""
         return read_values(self.text)
 
     @cached_property
     def items(self) -> Sequence[Item]:
-        """All of them; a year is a date."""
-        return list(_items_of(self.values))
+        """Its values in order; a year is a date."""
+        values = self.values
+        years = (year_date(each) if each.kind == "year" else each for each in values.amounts)
+        return sorted((*years, *values.dates, *values.times), key=lambda each: each.start)
 
     @cached_property
     def whole(self) -> Sentence:
         """The text as if it were one sentence."""
-        return Sentence(self.text, sorted(self.items, key=_start_of))
-
-    @cached_property
-    def parts(self) -> Sequence[Sentence]:
-        """The sentences of a claim that have values, each with the words to know it by."""
-        parts = self.sentences
-        if len(parts) == 1 or any(len(part.words) < _MIN_WORDS for part in parts):
-            return [self.whole] if parts else []
-        return parts
+        return Sentence(self.text, self.items)
 
     @cached_property
     def sentences(self) -> Sequence[Sentence]:
@@ -128,16 +133,14 @@ class StatedValues:
         if not self.items:
             return []
         ends = [match.start() for match in _SENTENCE_END.finditer(self.text)]
-        items = self.whole.values
         sentences: list[Sentence] = []
         start = place = 0
         for end in (*ends, len(self.text)):
-            inside: list[Item] = []
-            while place < len(items) and items[place].start < end:
-                inside.append(items[place])
+            first = place
+            while place < len(self.items) and self.items[place].start < end:
                 place += 1
-            if inside:
-                sentences.append(Sentence(self.text[start:end], inside, start))
+            if place > first:
+                sentences.append(Sentence(self.text[start:end], self.items[first:place], start))
             start = end
         return sentences
 
@@ -155,21 +158,3 @@ def stems_within(words: Iterable[str]) -> Iterator[str]:
             # A value may end within a word: "the first quarterly", "a third-party".
             if cut := _ENDS_VALUE.match(word):
                 yield from (stem(word[cut.end() :]), stem(word[cut.end() + 1 :]))
-
-
-def _items_of(values: Values) -> Iterator[Item]:
-    """Yields all values of a text; a year is a date."""
-    for amount in values.amounts:
-        yield year_date(amount) if amount.kind == "year" else amount
-    yield from values.dates
-    yield from values.times
-
-
-def _start_of(value: Item) -> int:
-    """Returns where a value begins in its text."""
-    return value.start
-
-
-def _content(text: str) -> frozenset[str]:
-    words = _WORD.findall(text)
-    return frozenset([stem(word) for word in words if word.casefold() not in _NO_CONTENT])

@@ -8,11 +8,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Final
 
-from claimspan.judges.protocol import Cell
-from claimspan.judges.values.comparison import (
+from claimspan.quantities.amounts import BOUND_WORDS, HEDGE_WORDS, Amount
+from claimspan.quantities.dates import ClockTime, Date
+from claimspan.quantities.reading import Values, read_values
+from claimspan.quantities.relations import (
     EXACT,
     LOSS,
     Asked,
+    Item,
     Relation,
     amount_relation,
     asked_value,
@@ -23,10 +26,7 @@ from claimspan.judges.values.comparison import (
     time_relation,
     year_date,
 )
-from claimspan.judges.values.stated import Item, StatedValues
-from claimspan.text.amounts import BOUND_WORDS, HEDGE_WORDS, Amount
-from claimspan.text.times import ClockTime, Date
-from claimspan.text.values import Values, read_values
+from claimspan.quantities.stated import StatedValues
 from claimspan.text.words import FUNCTION_WORDS, stem, tokenize
 from claimspan.verdicts import Claim, Label, Verdict
 
@@ -38,7 +38,7 @@ __all__ = [
     "telling_values",
 ]
 
-VALUES_VERSION: Final = "4"
+VALUES_VERSION: Final = "5"
 """Version of the value check's verdicts; part of the version of every judge that uses it."""
 
 # Words that may accompany a bare value. A verb may not: "It was founded in 1999" is a claim about
@@ -119,9 +119,9 @@ def check_value(claim: str, reference: str, question: str | None = None) -> Verd
 def telling_values(
     claims: Sequence[Claim],
     references: Sequence[str],
-    cells: Iterable[Cell],
+    cells: Iterable[tuple[int, int]],
     question: str | None,
-) -> dict[Cell, Verdict]:
+) -> dict[tuple[int, int], Verdict]:
     """Decides the cells that a judge which reads need not be asked for.
 
     A model reads better than this check whether ``5`` counts the right thing, or what happened in

@@ -1,0 +1,57 @@
+"""Reads the numbers, dates and times of a text, and compares those of a claim with those of a text.
+
+``reading`` reads a text once: number words become digits (``words``, by the tables of
+``vocabulary``), and what is found are ``amounts`` and ``dates``, each with its place. Two values
+are the same, others, or leave each other open: ``relations``. ``bare`` decides a claim that is a
+value alone, by its question: models are weak at scales and roundings. ``stated`` are values among
+words, with their sentences, and ``conflicts`` finds which of a claim's values a text gives, changes
+or lacks.
+
+Whatever a text repeats, all of it takes time in proportion to its length.
+"""
+
+from __future__ import annotations
+
+from claimspan.quantities.bare import (
+    VALUES_VERSION,
+    check_value,
+    is_bare_value,
+    says_value_alone,
+    telling_values,
+)
+from claimspan.quantities.conflicts import (
+    ConflictKind,
+    ValueConflict,
+    conflicts_of,
+    equal_places,
+    equal_values,
+    value_conflicts,
+    with_values,
+)
+from claimspan.quantities.reading import Values, read_values
+from claimspan.quantities.relations import Asked, asked_value, is_same_value
+from claimspan.quantities.stated import StatedValues, stems_within
+from claimspan.quantities.vocabulary import MONTHS
+
+__all__ = [
+    "MONTHS",
+    "VALUES_VERSION",
+    "Asked",
+    "ConflictKind",
+    "StatedValues",
+    "ValueConflict",
+    "Values",
+    "asked_value",
+    "check_value",
+    "conflicts_of",
+    "equal_places",
+    "equal_values",
+    "is_bare_value",
+    "is_same_value",
+    "read_values",
+    "says_value_alone",
+    "stems_within",
+    "telling_values",
+    "value_conflicts",
+    "with_values",
+]
