@@ -162,8 +162,8 @@ def amount_relation(claimed: Amount, given: Amount, same: Same) -> Relation:
     """
     is_same = same(claimed, given)
     shapes = {_shape(claimed), _shape(given)}
-    if shapes == {"range"}:
-        ends = claimed._replace(value=claimed.until or 0), given._replace(value=given.until or 0)
+    if claimed.until is not None and given.until is not None:
+        ends = claimed._replace(value=claimed.until), given._replace(value=given.until)
         return "same" if is_same and same(*ends) else "other"
     if shapes == {""} or not _is_comparable(claimed, given):
         return "same" if is_same else "other" if shapes == {""} else "apart"
