@@ -20,19 +20,22 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 from types import ModuleType
-from typing import Final
+from typing import Any, Final
 
 from claimspan.judges.local.reading import Passage
 from train_local_judge import people, texts, written
+from train_local_judge.falsehoods import Falsifier
 from train_local_judge.lexicon import Lexicon
-from train_local_judge.pairs import Document, Summary
+from train_local_judge.pairs import Document, PairMaker, Summary
 from train_local_judge.relations import RelationMaker
+from train_local_judge.rewrites import faithful
 
 __all__ = ["main"]
 
 MEASURE: Final = Path(__file__).parents[2] / "tests" / "benchmarks" / "lexical_agreement.py"
 _SEED: Final = 1
 _N_RULES: Final = 60_000
+_N_MADE: Final = 120_000
 _TUNED: Final = ("fm2_dev", "fever_sym_dev", "begin_dev", "wice_claim_dev")
 """Development sets under open licences."""
 
@@ -69,6 +72,22 @@ def main() -> None:
         for kind in ("index", "data"):
             shutil.copy(options.wordnet / f"{kind}.{part}", out / "wordnet")
     _write(out / "human_rules.jsonl", islice(_relations(options).pairs(_SEED), _N_RULES))
+    _write(out / "human_made.jsonl", islice(_maker(out).pairs(_SEED), _N_MADE))
+
+
+def _maker(folder: Path) -> PairMaker:
+    lexicon = Lexicon(folder / "wordnet")
+    wiki, manuals = (_lines(folder / f"{name}.jsonl") for name in ("wiki", "manuals"))
+    splits = [(whole, first, second) for whole, first, second in _lines(folder / "splits.jsonl")]
+    summaries = [(document, claim) for document, claim in _lines(folder / "summaries.jsonl")]
+    single = sorted({premise for premise, *_ in _lines(folder / "human_conj_train.jsonl")})
+    documents = [*wiki, *wiki, *wiki, *manuals, *([each] for each in single)]
+    falsify = Falsifier(lexicon, [*wiki, *([each[0]] for each in splits)])
+    return PairMaker(documents, splits, summaries, faithful(lexicon), falsify)
+
+
+def _lines(path: Path) -> list[list[Any]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").strip().split("\n")]
 
 
 def _relations(options: argparse.Namespace) -> RelationMaker:
