@@ -17,6 +17,7 @@ __all__ = [
     "BudgetedJudge",
     "Cell",
     "ClaimLimitedJudge",
+    "PartlyBlindJudge",
     "ContextJudge",
     "CriteriaJudge",
     "Grade",
@@ -193,6 +194,16 @@ class ContextJudge(SparseJudge, Protocol):
         Raises:
             JudgeError: The judge failed.
         """
+        ...
+
+
+@runtime_checkable
+class PartlyBlindJudge(Judge, Protocol):
+    """A judge that cannot see some kinds of errors; a monitor says so when it starts."""
+
+    @property
+    def blind_to(self) -> str:
+        """What it misses, in a few words: ``paraphrase and sums``."""
         ...
 
 

@@ -13,6 +13,7 @@ import threading
 from collections.abc import Mapping
 from typing import Final
 
+from claimspan.judges.protocol import PartlyBlindJudge
 from claimspan.metrics.catalogue import in_order
 from claimspan.text.percentages import in_percent
 from claimspan_tracing.decide.sampling import RateSampler
@@ -116,6 +117,8 @@ def _described(settings: Settings) -> str:
         judge = f"{type(settings.dispatcher).__name__} has them judged elsewhere"
     else:
         judge = f"the judge is {settings.judge.name}"
+        if isinstance(settings.judge, PartlyBlindJudge):
+            judge += f", which misses {settings.judge.blind_to}"
     sampler = settings.sampler
     rate = type(sampler).__name__
     if isinstance(sampler, RateSampler):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from typing import Final
 
 from pydantic import JsonValue
 
@@ -169,6 +170,9 @@ class LexicalJudge:
         self._language = language
         self._sure_from = checked_sure_from(sure_from)
         self._kept = KeptReferences()
+
+    blind_to: Final = "paraphrase, sums, permission and whose value it is"
+    """As ``PartlyBlindJudge.blind_to``."""
 
     @property
     def name(self) -> str:

@@ -173,6 +173,9 @@ class LocalJudge:
             keep_forever(self._loaded)
         self._prepare()
 
+    blind_to: Final = "sums, and text in other languages than English"
+    """As ``PartlyBlindJudge.blind_to``."""
+
     @property
     def name(self) -> str:
         """``local``, or ``local:MODEL`` for another model."""

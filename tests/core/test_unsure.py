@@ -1,0 +1,67 @@
+"""A judge leaves undecided what it cannot see, which is a result and no failure."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from claimspan import Chunk, RagRecord, evaluate
+from claimspan.errors import ConfigError
+from claimspan.judges import CascadeJudge, LexicalJudge
+from claimspan.judges.local.judge import LocalJudge
+from claimspan.verdicts import UNSURE, Claim, Label
+
+from scripted import ScriptedJudge
+
+CHUNK = "The Danube rises in the Black Forest and flows for 2,850 km through ten countries."
+DOUBTFUL = "The Danube crosses ten countries on its way."
+SURE = "The Danube flows for 2,850 km through ten countries."
+
+
+def record(response: str) -> RagRecord:
+    return RagRecord(query="What is the Danube?", response=response, chunks=[Chunk(id="k", text=CHUNK)])
+
+
+def test_what_words_do_not_tell_is_undecided_and_counted() -> None:
+    found = evaluate(record(f"{SURE} {DOUBTFUL}"), judge=LexicalJudge())
+
+    assert found.undecided_claims == 1
+    assert found.undecided.keys() == {UNSURE}
+    assert found.metrics["faithfulness"] == 1.0  # of the claim that is decided
+
+
+def test_a_judge_that_is_sure_of_nothing_has_not_failed() -> None:
+    found = evaluate(record(DOUBTFUL), judge=LexicalJudge())
+
+    assert found.error is None
+    assert found.undecided_claims == 1
+    assert "faithfulness" not in found.metrics
+
+
+def test_at_one_half_every_verdict_is_decided() -> None:
+    found = evaluate(record(f"{SURE} {DOUBTFUL}"), judge=LexicalJudge(sure_from=0.5))
+
+    assert found.undecided_claims == 0
+    assert not found.undecided
+
+
+def test_a_cascade_asks_the_strong_judge_for_exactly_what_the_cheap_one_leaves_open() -> None:
+    strong = ScriptedJudge()
+    judge = CascadeJudge(LexicalJudge(sure_from=0.7), strong)
+    claims = [Claim(text=SURE), Claim(text=DOUBTFUL)]
+
+    matrix = asyncio.run(judge.check(claims, [CHUNK]))
+
+    assert matrix[0][0] is not None
+    assert matrix[0][0].label is Label.ENTAILED
+    assert matrix[0][0].entailed is not None  # the scripted judge gives none
+
+
+@pytest.mark.parametrize("judge", [LexicalJudge, LocalJudge])
+@pytest.mark.parametrize("sure_from", [0.4, 55, 1.01])
+def test_a_share_below_one_half_or_above_one_is_refused_at_set_up(
+    judge: type[LexicalJudge | LocalJudge], sure_from: float
+) -> None:
+    with pytest.raises(ConfigError, match="sure_from"):
+        judge(sure_from=sure_from)
