@@ -20,7 +20,8 @@ SURE = "The Danube flows for 2,850 km through ten countries."
 
 
 def record(response: str) -> RagRecord:
-    return RagRecord(query="What is the Danube?", response=response, chunks=[Chunk(id="k", text=CHUNK)])
+    chunks = [Chunk(id="k", text=CHUNK)]
+    return RagRecord(query="What is the Danube?", response=response, chunks=chunks)
 
 
 def test_what_words_do_not_tell_is_undecided_and_counted() -> None:

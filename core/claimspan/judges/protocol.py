@@ -17,11 +17,11 @@ __all__ = [
     "BudgetedJudge",
     "Cell",
     "ClaimLimitedJudge",
-    "PartlyBlindJudge",
     "ContextJudge",
     "CriteriaJudge",
     "Grade",
     "Judge",
+    "PartlyBlindJudge",
     "PortableJudge",
     "SparseJudge",
 ]

@@ -559,7 +559,9 @@ _MIN_SENTENCE_WORDS: Final = 5
 _MAX_CLAUSE: Final = 300
 
 # Chinese and Japanese have no blanks between words, nor behind a full stop.
-_UNSPACED: Final = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
+# Thai, Lao, Myanmar and Khmer, which have blanks between sentences and not between words; kana and
+# Chinese.
+_UNSPACED: Final = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
 _CHARACTERS_OF_WORD: Final = 2
 _GOES_ON: Final = re.compile(r"[^\W\d_]{3}[.!;]\s+\S|[。！？；]\s*\w")
 
