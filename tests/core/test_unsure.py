@@ -20,7 +20,7 @@ SURE = "The Danube flows for 2,850 km through ten countries."
 
 
 def record(response: str) -> RagRecord:
-    chunks = [Chunk(id="k", text=CHUNK)]
+    chunks = (Chunk(id="k", text=CHUNK),)
     return RagRecord(query="What is the Danube?", response=response, chunks=chunks)
 
 

@@ -30,7 +30,7 @@ from claimspan.quantities.conflicts import (
 )
 from claimspan.quantities.reading import Values, read_values
 from claimspan.quantities.relations import Asked, asked_value, is_same_value
-from claimspan.quantities.stated import StatedValues, stems_within
+from claimspan.quantities.stated import StatedValues
 from claimspan.quantities.vocabulary import MONTHS
 
 __all__ = [
@@ -50,7 +50,6 @@ __all__ = [
     "is_same_value",
     "read_values",
     "says_value_alone",
-    "stems_within",
     "telling_values",
     "value_conflicts",
     "with_values",

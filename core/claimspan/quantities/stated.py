@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Final
 
@@ -12,12 +12,11 @@ from claimspan.quantities.reading import Values, read_values
 from claimspan.quantities.relations import Item, year_date
 from claimspan.text.words import FUNCTION_WORDS, stem
 
-__all__ = ["Sentence", "StatedValues", "stems_within"]
+__all__ = ["Sentence", "StatedValues"]
 
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?])[\"”’)]*\s+(?=[^\W_a-z]|[\"“(*])|\n+")
 _NO_CONTENT: Final = FUNCTION_WORDS | HEDGE_WORDS
 _WORD: Final = re.compile(r"[^\W\d_]+")
-_ENDS_VALUE: Final = re.compile(r"quarter|part|celsius|celzija|fahrenheit", re.IGNORECASE)
 _NEGATION: Final = re.compile(
     r"\b(?:not|no|never|none|nor|neither|without|cannot|nicht|kein\w*|nie|ni|ne|brez|pas|jamais)\b|n['’]t\b",
     re.IGNORECASE,
@@ -65,32 +64,13 @@ class Sentence:
 class StatedValues:
     """The values of one text, with the sentences that they stand in; read when first asked for."""
 
-    def __init__(self, text: str, words: Callable[[], Set[str] | None] | None = None) -> None:
-        """Keeps the text; nothing is read yet.
-
-        Args:
-            text: A claim or a reference.
-            words: Returns stems among which are those of all its words, as ``stems_within`` gives
-                them; None where they are not known.
-        """
+    def __init__(self, text: str) -> None:
+        """Keeps the text, a claim or a reference; nothing is read yet."""
         self.text = text
         """The text."""
-        self._stems_within = words
-
-    def may_share(self, words: frozenset[str], least: float) -> bool:
-        """Tells whether a sentence may have this share of some words; no value is read for that.
-
-        Args:
-            words: The words of a claim.
-            least: The share.
-        """
-        stems = self._stems_within() if self._stems_within is not None else None
-        return stems is None or (bool(words) and len(words & stems) / len(words) >= least)
 
     def near(self, words: frozenset[str], least: float) -> Sequence[tuple[float, Sentence]]:
         """Returns the sentences with at least this share of some words, each with its share."""
-        if not self.may_share(words, least):
-            return []
         shares = [(each.share_of(words), each) for each in self.sentences]
         return [(share, each) for share, each in shares if share >= least]
 
@@ -143,18 +123,3 @@ class StatedValues:
                 sentences.append(Sentence(self.text[start:end], self.items[first:place], start))
             start = end
         return sentences
-
-
-def stems_within(words: Iterable[str]) -> Iterator[str]:
-    """Yields stems among which are those of ``Sentence.words``, whatever values stand between.
-
-    Args:
-        words: All words of a text, with or without digits, signs and what stands between them.
-    """
-    for each in words:
-        for match in _WORD.finditer(each):
-            word = match.group()
-            yield stem(word)
-            # A value may end within a word: "the first quarterly", "a third-party".
-            if cut := _ENDS_VALUE.match(word):
-                yield from (stem(word[cut.end() :]), stem(word[cut.end() + 1 :]))
