@@ -7,7 +7,6 @@ import pytest
 from claimspan import Chunk, RagRecord, evaluate
 from claimspan.judges import Judge, LexicalJudge
 from claimspan.judges.local.judge import LocalJudge
-from claimspan.judges.protocol import AnswerText
 from claimspan.verdicts import Claim, Label
 
 JUDGES = [LexicalJudge(), LocalJudge()]
@@ -46,16 +45,6 @@ async def test_a_passage_entails_its_own_sentences_however_it_opens_or_ends(
         claims, [f"{opener} {REST}", f"{REST} {opener}"], question="What is the policy?"
     )
     assert {label for row in matrix.labels for label in row} == {Label.ENTAILED}
-
-
-@pytest.mark.parametrize("judge", JUDGES, ids=lambda judge: judge.name)
-async def test_an_answer_that_declines_entails_little(judge: Judge) -> None:
-    told = "The operating margin of the company in 2022 was high."
-    declined = f"I cannot find the figures. {told} Please refer to the annual report."
-    matrix = await judge.check(
-        [Claim(text=told)], [declined, AnswerText(declined)], question="How high was the margin?"
-    )
-    assert matrix.labels[0] == [Label.ENTAILED, Label.NEUTRAL]
 
 
 def test_an_evaluation_lets_the_response_decline_and_not_the_chunk() -> None:

@@ -13,7 +13,7 @@ No module imports anything of claimspan from outside of this room, except ``clai
 - ``structured``: the text of an answer that is a structure, such as JSON.
 - ``shapes``: type guards for values of unknown shape.
 - ``clauses``: splits an English sentence into clauses and keeps those that assert something.
-- ``abstention``: detects responses that decline to answer, and how strongly they do.
+- ``abstention``: detects responses that decline to answer.
 - ``questions``: finds the sentence of a question that asks, and where its subject ends.
 - ``inflections``: inflects English verbs, and finds the base form of irregular ones.
 - ``pronouns``: replaces a pronoun that opens an English sentence by the subject it refers to.

@@ -166,7 +166,7 @@ class LexicalJudge:
     @property
     def version(self) -> str:
         """Version of the verdicts; changes with every constant that may change one."""
-        return f"6+values.{VALUES_VERSION}"
+        return f"7+values.{VALUES_VERSION}"
 
     def arguments(self) -> dict[str, JsonValue]:
         """Returns the keyword arguments that make an equal judge in another process."""

@@ -10,7 +10,6 @@ from threading import Lock
 from typing import Final, NamedTuple
 from weakref import WeakSet
 
-from claimspan.judges.lexical.cell_verdicts import abstention_discount
 from claimspan.judges.lexical.cells import Context, wanted_of
 from claimspan.judges.lexical.coverage import Reference, stem_of
 from claimspan.judges.lexical.rows import Cells, ReadClaim, ReadReference
@@ -144,7 +143,7 @@ class Reading:
             await self._pause()
             read.append(await self._reference(text, language))
         own = [self._claim(claim) for claim in claims]
-        cells = Cells(own, read, self._asking)
+        cells = Cells(read, self._asking)
         rows: list[list[Verdict]] = []
         for i, claim in enumerate(own):
             row: list[Verdict] = []
@@ -201,7 +200,6 @@ class Reading:
             reference=kept.reference,
             stated=kept.stated,
             short=short,
-            factor=abstention_discount(text),
         )
 
     def _sentences(self, text: str) -> Iterable[tuple[str, Iterable[str]]]:

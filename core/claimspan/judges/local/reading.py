@@ -10,13 +10,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias, cast
 
-from claimspan.judges.lexical.cell_verdicts import (
-    VALUE_KINDS,
-    abstention_discount,
-    any_conflict,
-    discounted,
-    unsupported_kinds,
-)
 from claimspan.judges.lexical.cells import (
     GatherSize,
     Sentences,
@@ -26,12 +19,8 @@ from claimspan.judges.lexical.cells import (
     gather_sentences,
     wanted_of,
 )
-from claimspan.judges.lexical.conflicts import (
-    NEAR_COPY_DETECTORS,
-    ORDER_DETECTORS,
-    find_conflicts,
-)
 from claimspan.judges.lexical.coverage import Corpus, Reference, Wording
+from claimspan.judges.lexical.edits import EDITS, any_edit, find_edits
 from claimspan.judges.lexical.rows import ClaimedValues
 from claimspan.judges.local.background import Stop
 from claimspan.judges.local.cross_encoder import Reading, TextPair
@@ -274,13 +263,8 @@ def _spans(lengths: Sequence[int]) -> Iterator[tuple[int, int]]:
 # A small cross-encoder sees the same words and calls the claim entailed, though two names changed
 # places, "all" stands for "some", or a prefix denies the verb.
 
-# Kinds in which words are surer than a small model. Numbers and units are left to the value check,
-# which knows equal ones; of "negation", "denial" and "entity" the model is the better judge.
-_SURE_KINDS: Final = frozenset(
-    {"agent", "degree", "generalisation", "opposite", "prefix", "missing name"}
-    | ORDER_DETECTORS.keys()
-    | NEAR_COPY_DETECTORS.keys()
-) - {"replaced number", "replaced unit"}
+# ``EDITS`` says of which kinds words are surer. Numbers and units are left to the value check, which
+# knows equal ones; of what is denied, and of names that stand in no copy, the model judges better.
 
 
 def _with_changes(
@@ -296,19 +280,15 @@ def _with_changes(
         return verdict
     tokens = Wording(tokenize(claim, reference.language))
     support = reference.support(Corpus([reference]).weights(tokens))
-    conflicts = [each for each in find_conflicts(tokens, support) if each.kind in _SURE_KINDS]
+    edits = [each for each in find_edits(tokens, support) if EDITS[each.kind].is_sure]
     same: Set[str] = frozenset()
-    if any(each.kind in VALUE_KINDS for each in conflicts):  # "Celsius" is no other name than "C"
+    if any(EDITS[each.kind].is_value for each in edits):  # "Celsius" is no other name than "C"
         same = ClaimedValues(StatedValues(claim)).equal_stems(stated) - support.sentence.stems
-    kinds = {
-        each.kind
-        for each in conflicts
-        if not (each.kind in VALUE_KINDS and each.claim_stem in same)
-    }
+    kinds = {each.kind for each in edits if not (EDITS[each.kind].is_value and each.stem in same)}
     if not kinds:
         return verdict
-    entailed = verdict.entailed * (1 - any_conflict(kinds))
-    denied = (verdict.entailed - entailed) if kinds - unsupported_kinds() else 0.0
+    entailed = verdict.entailed * (1 - any_edit(kinds))
+    denied = (verdict.entailed - entailed) if not all(EDITS[k].says_more for k in kinds) else 0.0
     contradicted = (verdict.contradicted or 0.0) + denied
     neutral = 1 - entailed - contradicted
     by_label = {
@@ -426,9 +406,7 @@ def bundled_verdicts(regression: VerdictRegression, asked: Question, stop: Stop)
             for cell in row.next_cells():
                 row.note(verdicts[cell].entailed or 0.0)
     decided = _with_words_alone(verdicts, asked, stop)
-    for i, j in quoted:  # an answer that declines supports little, whatever it repeats
-        decided[i, j] = discounted(_QUOTED, abstention_discount(asked.references[j]))
-    return Decided(decided, n_read, n_cut)
+    return Decided(decided | dict.fromkeys(quoted, _QUOTED), n_read, n_cut)
 
 
 def pretrained_verdicts(labels: Sequence[Label], asked: Question, stop: Stop) -> Reads:
@@ -496,9 +474,8 @@ def _next_pairs(
 def _with_words_alone(verdicts: Verdicts, asked: Question, stop: Stop) -> Verdicts:
     """Returns the verdicts with what words alone tell.
 
-    That is all of a bare value, one change in a copied sentence, the numbers and dates that a
-    reference has otherwise, lacks, or gives in another form, and less support by what declines to
-    answer.
+    That is all of a bare value, one change in a copied sentence, and the numbers and dates that a
+    reference has otherwise, lacks, or gives in another form.
     """
     words = _Words(asked)
     bare = {i for i in {i for i, _ in verdicts} if is_bare_value(asked.claims[i])}
@@ -516,7 +493,6 @@ class _Words:
     def __init__(self, asked: Question) -> None:
         self._asked = asked
         columns = sorted({j for _, j in asked.lexical})
-        self._factors = {j: abstention_discount(asked.references[j]) for j in columns}
         self._stated = {j: StatedValues(asked.references[j]) for j in columns}
         self._question = StatedValues(asked.text or "")
         self._read: dict[int, Reference] = {}
@@ -531,8 +507,7 @@ class _Words:
         if verdict.label is Label.ENTAILED and not isinstance(reference, AnswerText):
             verdict = _with_changes(verdict, claim, self._reference(j), stated)
         question = self._question if isinstance(reference, AnswerText) else None
-        verdict = with_values(verdict, claim, stated, question)
-        return discounted(verdict, self._factors[j])
+        return with_values(verdict, claim, stated, question)
 
     def _reference(self, j: int) -> Reference:
         if j not in self._read:
