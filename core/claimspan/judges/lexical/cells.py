@@ -9,7 +9,6 @@ import asyncio
 import math
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence, Set
-from functools import lru_cache
 from typing import Final, NamedTuple
 
 from claimspan.judges.lexical.coverage import word_weight
@@ -64,9 +63,6 @@ class GatherSize(NamedTuple):
     """Share of the claim's content that every sentence but the first has to add, by weight."""
 
 
-_WINDOW: Final = GatherSize(120, 120)
-
-
 class Wanted(NamedTuple):
     """The words of a claim, tokenized once to be looked for in many texts."""
 
@@ -114,7 +110,7 @@ class Sentences:
                 self._places[stem].append(place)
         return range(start, len(self._texts))
 
-    def gather(self, claim: Wanted, size: GatherSize = _WINDOW) -> list[int]:
+    def gather(self, claim: Wanted, size: GatherSize) -> list[int]:
         """Chooses the sentences that together have most of a claim's words.
 
         Sentences are chosen greedily, each for the words of the claim that those before it lack;
@@ -128,24 +124,48 @@ class Sentences:
 
     def _choose(self, claim: Wanted, size: GatherSize) -> set[int]:
         """Chooses sentences greedily until no word of the claim is missing or no sentence fits."""
-        gains = _Gains(claim, self._places, self._lengths)
-        missing: int = gains.all_words
-        least = size.min_gain * gains.content_weight(missing)
-        candidates = gains.ranked(sorted(gains.patterns), missing)[:_MAX_CANDIDATES]
+        # A word is the rarer, the fewer of the sentences have it.
+        weights = {
+            stem: weight * math.log(1 + len(self._texts) / len(self._places[stem]))
+            for stem, weight in claim.weights.items()
+            if stem in self._places
+        }
+        said: defaultdict[int, set[str]] = defaultdict(set)
+        for stem in weights:
+            for place in self._places[stem]:
+                said[place].add(stem)
+        missing = set(weights)
+
+        def gain(place: int) -> float:
+            stems = said[place]
+            gained = sum(
+                [
+                    w * (_REPEATED_WORD_WEIGHT + (s in missing))
+                    for s, w in weights.items()
+                    if s in stems
+                ]
+            )
+            return gained / float((_LENGTH_OFFSET + self._lengths[place]) ** _LENGTH_EXPONENT)
+
+        def content_weight(stems: Set[str]) -> float:
+            return sum([w for s, w in weights.items() if s in stems and s in claim.content])
+
+        least = size.min_gain * content_weight(missing)
+        candidates = sorted(sorted(said), key=gain, reverse=True)[:_MAX_CANDIDATES]
         chosen, n_words = set[int](), 0
         while candidates and missing:
-            for best in gains.ranked(candidates, missing):
+            for best in sorted(candidates, key=gain, reverse=True):
                 candidates.remove(best)
-                new = missing & gains.patterns[best]
+                new = missing & said[best]
                 fits = n_words + self._lengths[best] <= size.chosen
-                fits = fits and (not least or gains.content_weight(new) >= least)
+                fits = fits and (not least or content_weight(new) >= least)
                 if fits or not chosen:
                     chosen.add(best)
                     n_words += self._lengths[best]
-                    missing &= ~new
+                    missing -= new
                     break  # what the others add is less now
             # What adds nothing now never will.
-            candidates = [each for each in candidates if missing & gains.patterns[each]]
+            candidates = [each for each in candidates if missing & said[each]]
         return chosen
 
     def text(self, indices: Sequence[int]) -> str:
@@ -165,73 +185,7 @@ def gather_sentences(sentences: Sequence[str], claim: str) -> str:
         a word of the claim.
     """
     found = Sentences(sentences)
-    return found.text(found.gather(wanted_of(claim)))
-
-
-class _Gains:
-    """What each sentence would add for a claim; its words are the bits of a number."""
-
-    def __init__(
-        self, claim: Wanted, places: Mapping[str, Sequence[int]], lengths: Sequence[int]
-    ) -> None:
-        """Looks for the words of a claim.
-
-        Args:
-            claim: The claim.
-            places: The sentences that have each stem.
-            lengths: Number of words of every sentence.
-        """
-        found = [(stem, w, places[stem]) for stem, w in claim.weights.items() if stem in places]
-        # A word is the rarer, the fewer of the sentences have it.
-        n_texts = len(lengths)
-        self._weights = [w * math.log(1 + n_texts / len(each)) for _, w, each in found]
-        self._lengths = lengths
-        self._is_content = [stem in claim.content for stem, _, _ in found]
-        self.all_words = (1 << len(found)) - 1
-        """The bits of all words that any sentence has."""
-        self.patterns: dict[int, int] = {}
-        """The words of each sentence that has any."""
-        for bit, (_, _, each) in enumerate(found):
-            for place in each:
-                self.patterns[place] = self.patterns.get(place, 0) | 1 << bit
-        self._said: dict[tuple[int, int], float] = {}
-
-    def ranked(self, sentences: Sequence[int], missing: int) -> list[int]:
-        """Returns sentences by their gain, where these words are still missing, the best first."""
-        gains: dict[int, float] = {}
-        for each in sentences:
-            pattern = self.patterns[each]
-            key = pattern, pattern & missing
-            said = self._said.get(key)
-            if said is None:
-                said = self._said[key] = self._say(pattern, missing)
-            gains[each] = -said / _damped(self._lengths[each])
-        return sorted(sentences, key=gains.__getitem__)
-
-    def _say(self, pattern: int, missing: int) -> float:
-        """Returns the weight of the words of a pattern, where these words are still missing."""
-        return sum(
-            [
-                weight * (_REPEATED_WORD_WEIGHT + (missing >> bit & 1))
-                for bit, weight in enumerate(self._weights)
-                if pattern >> bit & 1
-            ]
-        )
-
-    def content_weight(self, words: int) -> float:
-        """Returns the weight of those of some words that carry content."""
-        return sum(
-            [
-                weight
-                for bit, weight in enumerate(self._weights)
-                if words >> bit & 1 and self._is_content[bit]
-            ]
-        )
-
-
-@lru_cache(maxsize=1_000)
-def _damped(length: int) -> float:
-    return float((_LENGTH_OFFSET + length) ** _LENGTH_EXPONENT)
+    return found.text(found.gather(wanted_of(claim), GatherSize(120, 120)))
 
 
 def _with_neighbours(chosen: Set[int], lengths: Sequence[int], n_words: int) -> set[int]:

@@ -230,7 +230,8 @@ def _scopes(words: Sequence[Token]) -> list[list[str]]:
             after = after[1:]
         denied = [each.stem for each in after[:_SCOPE_TOKENS] if each.is_content]
         if not denied and token.language != "en":
-            denied = [each.stem for each in words[:i] if each.is_content][-1:]
+            before = words[max(i - _SCOPE_TOKENS, 0) : i]
+            denied = [each.stem for each in before if each.is_content][-1:]
         scopes.append(denied[:_LONG_SCOPE_WORDS])
     return scopes
 
@@ -258,7 +259,7 @@ def _claim_denies(pair: Alignment) -> str | None:
 
 def _sentence_denies(pair: Alignment) -> str | None:
     """Finds what the sentence denies and a claim affirms: ``is a film``, ``is not a film``."""
-    if denies(pair.claim) or not denies(pair.sentence):
+    if not denies(pair.sentence):
         return None
     stems, content = pair.claim.stems, pair.sentence.read(_content_stems)
     is_about = len(content & stems) >= _MIN_SHARED_WORDS * len(content)
@@ -305,7 +306,7 @@ def _opposite_in(pair: Alignment) -> str | None:
 def _opposite_beside(pair: Alignment) -> str | None:
     """Finds an opposite beside the same word, or in a sentence with most other words."""
     claim, sentence = pair.claim, pair.sentence
-    if denies(claim) or (pair.language != "en" and denies(sentence)):
+    if pair.language != "en" and denies(sentence):
         return None
     forms = sentence.read(_affirmed_forms)
     for token, opposites in claim.read(_opposites):
@@ -361,7 +362,7 @@ def _denied_form(pair: Alignment) -> str | None:
     What is said of ``they`` stands in another sentence than its subject, so all of the window is
     looked at: ``Gift cards are valid for a year. They are non-refundable.``
     """
-    if pair.language != "en" or denies(pair.claim):
+    if pair.language != "en":
         return None
     said = pair.window.read(_signed)
     for stem_, affirming, denying in pair.claim.read(_prefixable):
@@ -433,8 +434,6 @@ def _name_copied(pair: Alignment) -> str | None:
 
 def _name_behind(pair: Alignment) -> str | None:
     """Finds another name behind the same preposition: ``in Montana``, ``in New Mexico``."""
-    if denies(pair.claim):
-        return None
     for phrase, names in pair.claim.read(_names_by_phrase).items():
         if not pair.reference.stems.isdisjoint([run[0].stem for run in names]):
             continue
@@ -450,8 +449,6 @@ def _other_agent(pair: Alignment) -> str | None:
 
     Unlike ``_name_behind`` it counts a name that the reference has elsewhere.
     """
-    if denies(pair.claim):
-        return None
     claimed = pair.claim.read(_agents)
     found = pair.window.read(_agents) if claimed else {}
     for verb, names in claimed.items():
@@ -465,10 +462,8 @@ def _other_nationality(pair: Alignment) -> str | None:
     """Finds another nationality: ``a French series`` against ``an American series``."""
     claimed = [token for token in pair.claim if _is_nationality(token)]
     missing = [token.stem for token in claimed if token.stem not in pair.reference.stems]
-    if not missing or denies(pair.claim):
-        return None
     others = any(_is_nationality(t) and t.stem not in pair.claim.stems for t in pair.sentence)
-    return missing[0] if others else None
+    return missing[0] if missing and others else None
 
 
 def _missing_name(pair: Alignment) -> str | None:
@@ -476,7 +471,7 @@ def _missing_name(pair: Alignment) -> str | None:
 
     A name of which the reference has a part is none: ``David Spade`` where it says ``David``.
     """
-    if pair.language == "de" or denies(pair.claim):
+    if pair.language == "de":
         return None
     stems, reference = pair.reference.stems, pair.reference
     for name in pair.claim.read(_full_names):
@@ -583,7 +578,7 @@ def _generalises(pair: Alignment) -> str | None:
     """Finds ``all``, ``every`` or ``always`` where the reference says nothing of the kind."""
     claim = pair.claim
     general = next((i for i, word in enumerate(claim.folded) if word in _WORDS["general"]), None)
-    if general is None or denies(claim):
+    if general is None:
         return None
     is_idiom = claim.folded[general + 1 : general + 3] == ("the", "time") or (
         general > 0 and claim.folded[general - 1] in _WORDS["before_all"]
@@ -734,6 +729,10 @@ class Kind(NamedTuple):
     is_sure: bool = False
     """Whether words are surer of it than a small model that reads."""
 
+    if_denied: bool = False
+    """Whether it is looked for in a claim that denies something: what ``is not American`` says is
+    supported by another value, not contradicted."""
+
 
 # The share of claims in the tune halves that people did not call entailed where the row fires, with
 # two imagined cases added to either side; where it fires too seldom there (all copies, denials,
@@ -748,23 +747,27 @@ EDITS: Final[Mapping[str, Kind]] = {
     # A value that the reference has in no form is left open rather than contradicted: 238 of 289
     # such claims of the tune halves are not called entailed by people.
     "missing": Kind(None, 0.82, says_more=True),
-    "number copied": Kind(_number_copied, 0.97, is_given=True, is_value=True),
-    "negation": Kind(_claim_denies, 0.85),
+    "number copied": Kind(_number_copied, 0.97, is_given=True, is_value=True, if_denied=True),
+    "negation": Kind(_claim_denies, 0.85, if_denied=True),
     "denial": Kind(_sentence_denies, 0.8),
-    "negation copied": Kind(_negated_copy, 0.97, is_value=True, is_sure=True),
+    "negation copied": Kind(_negated_copy, 0.97, is_value=True, is_sure=True, if_denied=True),
     "opposite": Kind(_opposite_beside, 0.75, is_sure=True),
-    "opposite copied": Kind(_opposite_copied, 0.97, is_sure=True),
+    "opposite copied": Kind(_opposite_copied, 0.97, is_sure=True, if_denied=True),
     "prefix": Kind(_denied_form, 0.8, is_sure=True),
     "name": Kind(_name_behind, 0.85, is_given=True),
-    "name copied": Kind(_name_copied, 0.97, is_given=True, is_value=True, is_sure=True),
+    "name copied": Kind(
+        _name_copied, 0.97, is_given=True, is_value=True, is_sure=True, if_denied=True
+    ),
     "agent": Kind(_other_agent, 0.8, is_sure=True),
     "nationality": Kind(_other_nationality, 0.92, is_given=True),
     "missing name": Kind(_missing_name, 0.35, says_more=True, is_value=True, is_sure=True),
     "quantifier": Kind(_generalises, 0.6, says_more=True, is_sure=True),
-    "quantifier copied": Kind(_all_for_some, 0.97, says_more=True, is_sure=True),
-    "characters copied": Kind(_characters_copied, 0.8, says_more=True, is_sure=True),
-    "order": Kind(_exchanged, 0.97, is_sure=True),
-    "sides": Kind(_swapped_sides, 0.8, is_sure=True),
+    "quantifier copied": Kind(_all_for_some, 0.97, says_more=True, is_sure=True, if_denied=True),
+    "characters copied": Kind(
+        _characters_copied, 0.8, says_more=True, is_sure=True, if_denied=True
+    ),
+    "order": Kind(_exchanged, 0.97, is_sure=True, if_denied=True),
+    "sides": Kind(_swapped_sides, 0.8, is_sure=True, if_denied=True),
 }
 """All kinds of edits; those without a finder are of values, which ``claimspan.judges.values``
 compares."""
@@ -794,8 +797,12 @@ def find_edits(claim: Wording, support: Support) -> list[Edit]:
     # A claim of several sentences ("Refused! 0") would differ from each of its own.
     if not support.coverage or len(claim) > _MAX_TOKENS or support.reference.quotes(claim):
         return []
-    pair = Alignment(claim, support)
-    found = ((kind, row.find(pair)) for kind, row in EDITS.items() if row.find is not None)
+    pair, is_denial = Alignment(claim, support), denies(claim)
+    found = (
+        (kind, row.find(pair))
+        for kind, row in EDITS.items()
+        if row.find is not None and (row.if_denied or not is_denial)
+    )
     return [Edit(kind, stem) for kind, stem in found if stem is not None]
 
 

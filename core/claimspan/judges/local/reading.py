@@ -263,8 +263,8 @@ def _spans(lengths: Sequence[int]) -> Iterator[tuple[int, int]]:
 # A small cross-encoder sees the same words and calls the claim entailed, though two names changed
 # places, "all" stands for "some", or a prefix denies the verb.
 
-# ``EDITS`` says of which kinds words are surer. Numbers and units are left to the value check, which
-# knows equal ones; of what is denied, and of names that stand in no copy, the model judges better.
+# ``EDITS`` says of which kinds words are surer. Numbers and units are left to the value check: it
+# knows equal ones. Of what is denied, and of names that stand in no copy, the model judges better.
 
 
 def _with_changes(
