@@ -1,4 +1,4 @@
-"""Turns coverage and kinds of conflict into the verdict on one claim by one reference."""
+"""Turns coverage and edits into the verdict on one claim by one reference."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def cell_verdict(
     factor: float = 1.0,
     is_other: bool = False,
 ) -> Verdict:
-    """Weighs coverage and conflicts.
+    """Weighs coverage and edits.
 
     Args:
         coverage: Share of the claim that the reference has, 0 to 1.
@@ -82,5 +82,5 @@ def _verdict_of(entailed: float, contradicted: float) -> Verdict:
 
 
 def _entailment_probability(coverage: float) -> float:
-    """Returns p(entailed) of a claim without conflicts, by logistic regression on coverage."""
+    """Returns p(entailed) of a claim without edits, by logistic regression on coverage."""
     return 1 / (1 + math.exp(-_SLOPE * (coverage - _MIDPOINT)))

@@ -35,7 +35,7 @@ __all__ = [
 
 # --- words ----------------------------------------------------------------------------------------
 
-# A record has some 170 cells, and each claim and each sentence is in many of them. What a detector
+# A record has some 170 cells, and each claim and each sentence is in many of them. What a finder
 # looks for in one side alone is found once, and kept with the words.
 
 _T = TypeVar("_T")
@@ -313,7 +313,7 @@ def word_weight(token: Token) -> float:
     """Returns the weight of a word by its kind alone: 1.5 for numbers, 0.35 for function words."""
     if token.stem[:1].isdigit():
         return _NUMBER_WEIGHT
-    # Whether a negation is missing is for a detector to say; in English it counts here as well, as
+    # Whether a negation is missing is for an edit to say; in English it counts here as well, as
     # the weights were chosen so.
     is_negation = token.language != "en" and token.is_negation
     return _FUNCTION_WEIGHT if is_negation or token.is_function else 1.0

@@ -1,4 +1,4 @@
-"""``LexicalJudge``: turns word coverage and conflicts into verdicts; needs no model or network."""
+"""``LexicalJudge``: turns word coverage and edits into verdicts; needs no model or network."""
 
 from __future__ import annotations
 
@@ -108,39 +108,39 @@ class LexicalJudge:
 
     Claims are the clauses of a text that assert something. A verdict comes from the coverage of the
     claim's words, weighted by idf among the references of the call, in the best window of 120
-    words. Another number, date, unit, nationality or name in the same place, a negation or an
-    opposite turns a claim that is otherwise covered into a contradiction; so do two parts of a
-    sentence that changed places around a verb. "All" where the reference limits what it says makes
-    a claim neutral. A claim that is a bare value is read as the answer to its question, and judged
-    by the value check. A reference that declines to answer entails little. Every cell is decided;
-    an empty reference is neutral to everything.
+    words. The claim is aligned with the best sentence there, and what differs is read as edits:
+    another number, date, unit, nationality or name in the same place, a negation or an opposite
+    turns a claim that is otherwise covered into a contradiction; so do two parts of a sentence that
+    changed places around a verb. "All" where the reference limits what it says makes a claim
+    neutral. A claim that is a bare value is read as the answer to its question, and judged by the
+    value check. Every cell is decided; an empty reference is neutral to everything.
 
     Agreement with people on the test halves, split by question or document, as
     ``python tests/benchmarks/lexical_agreement.py`` measures it. Thresholds and the weights of
-    conflicts come from the tune halves. Stem length and the weight of function words were chosen on
-    whole files, and test figures were in view while the detectors were written: the table is
+    edits come from the tune halves. Stem length and the weight of function words were chosen on
+    whole files, and test figures were in view while the rules were written: the table is
     slightly favourable. Columns: AUROC of coverage alone; AUROC of the judge's ``entailed``; the
     latter for entailed against contradicted claims only; balanced accuracy of "entailed or not" by
     the judge's label, and by a threshold chosen for the set::
 
         set                      n   coverage      judge     E vs C      label  threshold
-        refchecker_msmarco     1078      0.739      0.754      0.763      0.641      0.656
-        lfqa_verification       632      0.883      0.883          -      0.791      0.811
-        factcheckgpt_stance     925      0.772      0.782      0.618      0.724      0.716
+        refchecker_msmarco     1078      0.739      0.754      0.763      0.641      0.648
+        lfqa_verification       632      0.883      0.881          -      0.790      0.811
+        factcheckgpt_stance     925      0.772      0.783      0.615      0.725      0.716
         begin_dev               587      0.944      0.931          -      0.840      0.851
-        fever_sym_dev           348      0.700      0.774      0.774      0.693      0.695
-        fm2_dev                 585      0.610      0.640      0.640      0.555      0.577
+        fever_sym_dev           348      0.700      0.781      0.781      0.698      0.701
+        fm2_dev                 585      0.610      0.648      0.648      0.557      0.585
         healthver_dev           421      0.613      0.603      0.472      0.506      0.585
         wice_claim_dev          157      0.798      0.787          -      0.719      0.742
-        qags_xsum               119      0.642      0.695          -      0.578      0.612
-        ling_val               1552      0.651      0.685      0.658      0.614      0.622
+        qags_xsum               119      0.642      0.706          -      0.586      0.621
+        ling_val               1552      0.651      0.689      0.668      0.617      0.626
 
     Differences below .03 are noise in most sets. The gain is where numbers, names and negation
-    decide (fever_sym, fm2); on begin_dev the detectors cost .01. Claims written to fool word
-    overlap (fm2, healthver) stay near chance by label. Contradictions are found only where a
-    detector fires, and most detectors know English only.
+    decide (fever_sym, fm2); on begin_dev the edits cost .01. Claims written to fool word overlap
+    (fm2, healthver) stay near chance by label. Contradictions are found only where there is an
+    edit, and most kinds of edits know English only.
 
-    Whole answers: the harmonic mean of correctness and completeness has AUROC .951 for right
+    Whole answers: the harmonic mean of correctness and completeness has AUROC .940 for right
     against wrong answers in the test half of FinanceBench (``answer_agreement.py``).
 
     The judge penalises fluent paraphrase: language models that it ranks come out in the wrong
