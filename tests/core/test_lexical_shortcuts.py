@@ -38,7 +38,11 @@ def _all_against_all(judge: LexicalJudge) -> VerdictMatrix:
 
 def test_values_that_are_not_read_would_change_no_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
     found = _all_against_all(LexicalJudge())
-    monkeypatch.setattr(StatedValues, "may_share", lambda *_: True)
+
+    def may_share(*_: object) -> bool:
+        return True
+
+    monkeypatch.setattr(StatedValues, "may_share", may_share)
     assert _all_against_all(LexicalJudge()) == found
 
 

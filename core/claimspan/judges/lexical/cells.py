@@ -20,7 +20,6 @@ from claimspan.verdicts import Claim, Label, Verdict, VerdictMatrix
 
 __all__ = [
     "Block",
-    "Context",
     "GatherSize",
     "Sentences",
     "Verdicts",
@@ -91,24 +90,21 @@ class Sentences:
         self._stems: list[frozenset[str]] = []
         self._lengths: list[int] = []
         self._places: defaultdict[str, list[int]] = defaultdict(list)
-        self.add(sentences)
+        for each in sentences:
+            self.add(each)
 
-    def add(self, sentences: Iterable[str]) -> range:
-        """Adds the sentences of another text; returns their indices."""
-        return self.add_read(
-            (each, frozenset([token.stem for token in tokenize(each)])) for each in sentences
-        )
+    def __len__(self) -> int:
+        """How many sentences there are."""
+        return len(self._texts)
 
-    def add_read(self, sentences: Iterable[tuple[str, frozenset[str]]]) -> range:
-        """Adds sentences with the stems of their words; returns their indices."""
-        start = len(self._texts)
-        for place, (written, stems) in enumerate(sentences, start):
-            self._texts.append(written)
-            self._stems.append(stems)
-            self._lengths.append(len(written.split()))
-            for stem in stems:
-                self._places[stem].append(place)
-        return range(start, len(self._texts))
+    def add(self, sentence: str) -> None:
+        """Adds a sentence of another text."""
+        stems = frozenset([token.stem for token in tokenize(sentence)])
+        for stem in stems:
+            self._places[stem].append(len(self._texts))
+        self._texts.append(sentence)
+        self._stems.append(stems)
+        self._lengths.append(len(sentence.split()))
 
     def gather(self, claim: Wanted, size: GatherSize) -> list[int]:
         """Chooses the sentences that together have most of a claim's words.
@@ -151,7 +147,7 @@ class Sentences:
             return sum([w for s, w in weights.items() if s in stems and s in claim.content])
 
         least = size.min_gain * content_weight(missing)
-        candidates = sorted(sorted(said), key=gain, reverse=True)[:_MAX_CANDIDATES]
+        candidates: list[int] = sorted(sorted(said), key=gain, reverse=True)[:_MAX_CANDIDATES]
         chosen, n_words = set[int](), 0
         while candidates and missing:
             for best in sorted(candidates, key=gain, reverse=True):
@@ -204,6 +200,8 @@ def _with_neighbours(chosen: Set[int], lengths: Sequence[int], n_words: int) -> 
 # references: the second half of a claim is in another reference, not a word that happens to be.
 _MORE_SHARE: Final = 0.05
 _SIZE: Final = GatherSize(chosen=80, with_neighbours=45)
+# About a millisecond of work between two turns of the event loop.
+_SENTENCES_AT_ONCE: Final = 20
 _ORDER: Final = (Label.ENTAILED, Label.CONTRADICTED, Label.NEUTRAL)
 
 Verdicts = dict[Cell, Verdict]
@@ -343,52 +341,24 @@ async def gathered_beyond_one(
         left out of which one reference has as many words as all together.
     """
     wanted = {i: wanted_of(claim) for i, claim in claims.items()}
-    context = Context(wanted.values())
+    sentences = Sentences()
+    said: list[Set[str]] = []
     for text in references if claims else ():
-        await asyncio.sleep(0)  # other records are evaluated on the same event loop
-        sentences = every_sentence(text, language or detect_language(text) or "en")
-        context.add((each, [token.stem for token in tokenize(each)]) for each in sentences)
+        start = len(sentences)
+        for n, each in enumerate(every_sentence(text, language or detect_language(text) or "en")):
+            if n % _SENTENCES_AT_ONCE == 0:
+                await asyncio.sleep(0)  # other records are evaluated on the same event loop
+            sentences.add(each)
+        said.append(sentences.stems(range(start, len(sentences))))
+    together = frozenset[str]().union(*said)
     found: dict[int, str] = {}
     for i, claim in wanted.items():
         await asyncio.sleep(0)
-        if together := context.gathered(claim):
-            found[i] = together
+        content = claim.content
+        most = max((len(content & each) for each in said), default=len(content))
+        enough = most + _MORE_SHARE * len(content)
+        if len(content & together) >= enough:
+            chosen = sentences.gather(claim, _SIZE)
+            if len(content & sentences.stems(chosen)) >= enough:
+                found[i] = sentences.text(chosen)
     return found
-
-
-class Context:
-    """References that are read together."""
-
-    def __init__(self, claims: Iterable[Wanted]) -> None:
-        """Starts with no reference.
-
-        Args:
-            claims: The claims that ``gathered`` will be asked for; no other words are kept.
-        """
-        self._vocabulary = frozenset[str]().union(*(claim.weights for claim in claims))
-        self._sentences = Sentences()
-        self._stems: list[frozenset[str]] = []
-        self._all: frozenset[str] = frozenset()
-
-    def add(self, sentences: Iterable[tuple[str, Iterable[str]]]) -> None:
-        """Adds a reference, sentence by sentence, each with the English stems of its words."""
-        known = self._vocabulary
-        added = self._sentences.add_read((each, known.intersection(of)) for each, of in sentences)
-        stems = self._sentences.stems(added)
-        self._stems.append(stems)
-        self._all |= stems
-
-    def gathered(self, claim: Wanted) -> str | None:
-        """Returns what the references say of a claim together.
-
-        Returns:
-            Up to 80 words; None where one reference has as many words of the claim as all.
-        """
-        wanted = claim.content
-        most = max((len(wanted & each) for each in self._stems), default=len(wanted))
-        enough = most + _MORE_SHARE * len(wanted)
-        if len(wanted & self._all) < enough:
-            return None
-        chosen = self._sentences.gather(claim, _SIZE)
-        is_enough = len(wanted & self._sentences.stems(chosen)) >= enough
-        return self._sentences.text(chosen) if is_enough else None

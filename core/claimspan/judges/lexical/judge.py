@@ -10,6 +10,7 @@ from claimspan.judges.lexical.cells import (
     blocks_of,
     context_cells,
     entails,
+    gathered_beyond_one,
     matrix_of,
     verdicts_of,
     with_joint,
@@ -252,8 +253,11 @@ class LexicalJudge:
         wanted, single = context_cells(cells, context, width)
         reading = self._reading(question)
         found = await verdicts_of(reading.verdicts, claims, references, blocks_of(single))
-        open_claims = {i: claims[i] for i in wanted if not entails(found, i, context)}
-        gathered = await reading.gathered(open_claims, [references[j] for j in context])
+        gathered = await gathered_beyond_one(
+            {i: claims[i].text for i in wanted if not entails(found, i, context)},
+            [references[j] for j in context],
+            self._language,
+        )
         for i, text in gathered.items():
             found[i, width] = (await reading.verdicts([claims[i]], [text]))[0][0]
         joint = with_joint(found, wanted, context, width)

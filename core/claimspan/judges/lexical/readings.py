@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from threading import Lock
 from typing import Final, NamedTuple
 from weakref import WeakSet
 
-from claimspan.judges.lexical.cells import Context, wanted_of
-from claimspan.judges.lexical.coverage import Reference, stem_of
+from claimspan.judges.lexical.coverage import Reference
 from claimspan.judges.lexical.rows import Cells, ReadClaim, ReadReference
 from claimspan.judges.lexical.short_answers import (
     Asking,
@@ -21,9 +20,7 @@ from claimspan.judges.lexical.short_answers import (
 )
 from claimspan.judges.protocol import AnswerText
 from claimspan.judges.values import StatedValues
-from claimspan.text.languages import detect_language, languages_of
-from claimspan.text.markdown import every_sentence
-from claimspan.text.words import tokenize
+from claimspan.text.languages import languages_of
 from claimspan.verdicts import Claim, Verdict
 
 __all__ = ["KeptReferences", "Reading"]
@@ -124,7 +121,6 @@ class Reading:
         self._language = language
         self._kept = kept
         self._claims: dict[tuple[str, str | None], ReadClaim] = {}
-        self._references: dict[str, Reference] = {}
         self._due = time.perf_counter() + _TURN_SECONDS
 
     async def verdicts(
@@ -154,27 +150,6 @@ class Reading:
             rows.append(row)
         return rows
 
-    async def gathered(
-        self, claims: Mapping[int, Claim], references: Sequence[str]
-    ) -> dict[int, str]:
-        """Gathers what several references say together, as ``gathered_beyond_one`` does.
-
-        Args:
-            claims: Claims by their index, which none of the references entails by itself.
-            references: The references that are read together.
-        """
-        wanted = {i: wanted_of(self._claim(each).words("en")) for i, each in claims.items()}
-        context = Context(wanted.values())
-        for text in references if claims else ():
-            await self._pause()
-            context.add(self._sentences(text))
-        found: dict[int, str] = {}
-        for i, claim in wanted.items():
-            await self._pause()
-            if together := context.gathered(claim):
-                found[i] = together
-        return found
-
     async def _pause(self) -> None:
         """Gives the event loop its turn after every two milliseconds of work.
 
@@ -194,21 +169,12 @@ class Reading:
     async def _reference(self, text: str, language: str) -> ReadReference:
         short, shown = answer_and_shown(text, self._asking)
         kept = await self._kept.read(shown, language)
-        self._references[shown] = kept.reference
         return ReadReference(
             text=text,
             reference=kept.reference,
             stated=kept.stated,
             short=short,
         )
-
-    def _sentences(self, text: str) -> Iterable[tuple[str, Iterable[str]]]:
-        """Yields the sentences of a reference, each with the English stems of its words."""
-        language = self._language or detect_language(text) or "en"
-        read = self._references.get(text)
-        if read is not None and read.language == language == "en":
-            return ((written, map(stem_of, words)) for written, words in read.sentences)
-        return ((each, map(stem_of, tokenize(each))) for each in every_sentence(text, language))
 
     def _languages(self, texts: Sequence[str], claims: Sequence[str]) -> list[str]:
         """Returns the language by whose rules each of these texts is read."""
