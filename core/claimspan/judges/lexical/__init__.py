@@ -2,7 +2,7 @@
 
 - ``judge``: ``LexicalJudge``, which asks ``readings`` for the verdicts of a record.
 - ``readings``: reads each claim and each reference of a record once; keeps references for others.
-- ``rows``: decides the cells; ``cell_verdicts`` turns coverage and edits into probabilities.
+- ``rows``: decides the cells: turns coverage and edits into probabilities.
 - ``coverage``: measures which share of a claim's words the best window of a reference has.
 - ``edits``: aligns a claim with the sentence that supports it best, and reads what differs as typed
   edits, by one table of kinds and weights; ``edits.toml`` has the words by language.

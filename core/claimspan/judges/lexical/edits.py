@@ -26,6 +26,7 @@ from typing import Final, NamedTuple, cast
 from claimspan.judges.lexical.coverage import Support, Wording
 from claimspan.text.times import MONTHS
 from claimspan.text.words import (
+    DENYING_PREFIXES,
     FUNCTION_WORDS,
     MIN_PREFIXED,
     PREPOSITIONS,
@@ -70,7 +71,8 @@ def _are_opposites(one: Token, other: Token) -> bool:
     """Tells whether two words are opposites: ``longer``, ``shorter``; ``able``, ``unable``."""
     if other.stem in _opposites_in(one.language).get(one.stem, ()):
         return True
-    return one.language == "en" and (other.folded in one.bases or one.folded in other.bases)
+    short, long = sorted((one.folded, other.folded), key=len)
+    return one.language == "en" and long in [prefix + short for prefix in DENYING_PREFIXES]
 
 
 # --- the alignment --------------------------------------------------------------------------------
@@ -101,56 +103,38 @@ class Slot(NamedTuple):
     """Whether both parts begin their texts, where every word has a capital."""
 
 
-class Copy(NamedTuple):
-    """What a claim that repeats most of a sentence word by word makes of it."""
-
-    sentence: Sequence[Token]
-    """The part of the sentence from its first to its last copied token."""
-
-    slots: Sequence[Slot]
-    """Where they differ; those beside which there are many other differences are left out."""
-
-
 class Alignment:
     """A claim beside the sentence of a reference that supports it best."""
 
     def __init__(self, claim: Wording, support: Support) -> None:
-        """Keeps both; each part is read when first asked for.
+        """Aligns them.
 
         Args:
             claim: The tokens of the claim, at least one.
             support: The part of the reference that supports it best.
         """
-        self.claim = claim
-        """The tokens of the claim."""
+        self.claim, self.support, self.sentence = claim, support, support.sentence
         self.language = claim[0].language
         """Code of the language by whose rules both were read."""
-        self.sentence = support.sentence
-        """The sentence."""
-        self.window = support.window
-        """What stands around the sentence."""
-        self.reference = support.reference
-        """All of the reference."""
-        self.coverage = support.coverage
-        """Weight of the claim's words in the window over that of all of them, 0 to 1."""
-        self.added = {each.stem for each in claim} - self.sentence.stems
-        """The stems that the sentence has nowhere."""
+        self.copied: Sequence[Token] = ()
+        """What the claim copies, from its first to its last word there; empty if the sentence does
+        not have most of the claim in its order."""
+        self.slots: Sequence[Slot] = ()
+        """Where both differ in a copy; those beside which there are many other differences are
+        left out."""
+        self._align()
 
-    @cached_property
-    def copy(self) -> Copy | None:
-        """What the claim copies; None if the sentence does not have most of it in its order."""
+    def _align(self) -> None:
         claim, sentence = self.claim, self.sentence
         required = max(_MIN_COPIED * len(claim), _MIN_COPIED_TOKENS)
         claimed = [token.stem for token in claim]
-        if (
-            len(sentence) > _MAX_TOKENS
-            or sum([each in sentence.stems for each in claimed]) < required
-        ):
-            return None
+        n_shared = sum([each in sentence.stems for each in claimed])
+        if n_shared < required or len(sentence) > _MAX_TOKENS:
+            return
         given = [token.stem for token in sentence]
         opcodes = SequenceMatcher(None, given, claimed, autojunk=False).get_opcodes()
         if sum(j2 - j1 for tag, _, _, j1, j2 in opcodes if tag == "equal") < required:
-            return None
+            return
         found = [
             Slot(claim[j1:j2], sentence[i1:i2], i1 == j1 == 0)
             for tag, i1, i2, j1, j2 in opcodes
@@ -158,26 +142,18 @@ class Alignment:
         ]
         start = opcodes[0][2] if opcodes[0][0] == "delete" else 0
         end = opcodes[-1][1] if opcodes[-1][0] == "delete" else len(sentence)
-        return Copy(sentence[start:end], _alone(found, len(claim)))
+        self.copied, self.slots = sentence[start:end], _alone(found, len(claim))
 
     @cached_property
     def new(self) -> Set[str]:
         """The stems that the claim has more often than what it copies: others only moved."""
-        copied = self.copy.sentence if self.copy else self.sentence
-        return set(
-            Counter(token.stem for token in self.claim) - Counter(token.stem for token in copied)
-        )
-
-    @property
-    def slots(self) -> Sequence[Slot]:
-        """Where a claim and a sentence that it nearly copies differ."""
-        return self.copy.slots if self.copy else ()
+        copied = Counter(token.stem for token in self.copied)
+        return set(Counter(token.stem for token in self.claim) - copied)
 
     @cached_property
     def turns(self) -> bool:
         """Whether one side of a copy has a negation more: two of them cancel each other."""
-        copied = self.copy.sentence if self.copy else ()
-        return (_n_negations(self.claim) + _n_negations(copied)) % 2 == 1
+        return (_n_negations(self.claim) + _n_negations(self.copied)) % 2 == 1
 
 
 def _alone(found: Sequence[Slot], n_claimed: int) -> list[Slot]:
@@ -249,7 +225,7 @@ def _claim_denies(pair: Alignment) -> str | None:
     if pair.language == "en" and denies(pair.sentence):
         return None
     # A claim of two sentences may have its negation from the other one.
-    denied = {each for scope in pair.window.read(_scopes) for each in scope}
+    denied = {each for scope in pair.support.window.read(_scopes) for each in scope}
     for scope in pair.claim.read(_scopes):
         short = scope[:_SCOPE_WORDS]
         if short and pair.sentence.stems.issuperset(short) and not denied.issuperset(short):
@@ -310,7 +286,7 @@ def _opposite_beside(pair: Alignment) -> str | None:
         return None
     forms = sentence.read(_affirmed_forms)
     for token, opposites in claim.read(_opposites):
-        if token.stem in pair.added:
+        if token.stem not in sentence.stems:
             for other in (forms[each] for each in opposites if each in forms):
                 if other.stem not in claim.stems and _stands_for(pair, token, other):
                     return token.stem
@@ -364,7 +340,7 @@ def _denied_form(pair: Alignment) -> str | None:
     """
     if pair.language != "en":
         return None
-    said = pair.window.read(_signed)
+    said = pair.support.window.read(_signed)
     for stem_, affirming, denying in pair.claim.read(_prefixable):
         if not said.isdisjoint(denying) and said.isdisjoint(affirming):
             return stem_
@@ -423,7 +399,7 @@ def _name_copied(pair: Alignment) -> str | None:
         # At the beginning a word is a name only beside another one, or where the reference has it
         # with a capital elsewhere.
         if slot.is_first and others and others == list(slot.sentence[:1]):
-            seen = sum(token.text == others[0].text for token in pair.reference.tokens)
+            seen = sum(token.text == others[0].text for token in pair.support.reference.tokens)
             others = others if seen > 1 else []
         if not (named and others) or _is_nationality(named[0]) != _is_nationality(others[0]):
             continue
@@ -435,7 +411,7 @@ def _name_copied(pair: Alignment) -> str | None:
 def _name_behind(pair: Alignment) -> str | None:
     """Finds another name behind the same preposition: ``in Montana``, ``in New Mexico``."""
     for phrase, names in pair.claim.read(_names_by_phrase).items():
-        if not pair.reference.stems.isdisjoint([run[0].stem for run in names]):
+        if not pair.support.reference.stems.isdisjoint([run[0].stem for run in names]):
             continue
         found = pair.sentence.read(_names_by_phrase).get(phrase, ())
         others = [run for run in found if run[0].stem not in pair.claim.stems]
@@ -450,7 +426,7 @@ def _other_agent(pair: Alignment) -> str | None:
     Unlike ``_name_behind`` it counts a name that the reference has elsewhere.
     """
     claimed = pair.claim.read(_agents)
-    found = pair.window.read(_agents) if claimed else {}
+    found = pair.support.window.read(_agents) if claimed else {}
     for verb, names in claimed.items():
         others = found.get(verb)
         if others and not set(names) & set(others):
@@ -461,7 +437,7 @@ def _other_agent(pair: Alignment) -> str | None:
 def _other_nationality(pair: Alignment) -> str | None:
     """Finds another nationality: ``a French series`` against ``an American series``."""
     claimed = [token for token in pair.claim if _is_nationality(token)]
-    missing = [token.stem for token in claimed if token.stem not in pair.reference.stems]
+    missing = [token.stem for token in claimed if token.stem not in pair.support.reference.stems]
     others = any(_is_nationality(t) and t.stem not in pair.claim.stems for t in pair.sentence)
     return missing[0] if missing and others else None
 
@@ -473,7 +449,7 @@ def _missing_name(pair: Alignment) -> str | None:
     """
     if pair.language == "de":
         return None
-    stems, reference = pair.reference.stems, pair.reference
+    stems, reference = pair.support.reference.stems, pair.support.reference
     for name in pair.claim.read(_full_names):
         if not any(each.stem in stems or reference.has_letters(each.folded) for each in name):
             # The first word of a sentence has a capital letter anyway.
@@ -583,7 +559,9 @@ def _generalises(pair: Alignment) -> str | None:
     is_idiom = claim.folded[general + 1 : general + 3] == ("the", "time") or (
         general > 0 and claim.folded[general - 1] in _WORDS["before_all"]
     )
-    known = any(w in _WORDS["universal"] or w in _WORDS["whole"] for w in pair.window.folded)
+    known = any(
+        w in _WORDS["universal"] or w in _WORDS["whole"] for w in pair.support.window.folded
+    )
     return None if is_idiom or known else claim[general].stem
 
 
@@ -628,7 +606,7 @@ _MAX_SIDE: Final = 4
 
 def _may_be_turned(pair: Alignment) -> bool:
     is_short = len(pair.sentence) <= _MAX_TOKENS
-    return pair.language == "en" and pair.coverage >= _MIN_COVERAGE and is_short
+    return pair.language == "en" and pair.support.coverage >= _MIN_COVERAGE and is_short
 
 
 def _exchanged(pair: Alignment) -> str | None:

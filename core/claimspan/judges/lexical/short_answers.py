@@ -121,16 +121,18 @@ class ShortAnswer(NamedTuple):
 
 
 def as_read(reference: str, question: str | None) -> str:
-    """Returns a reference as a judge reads it: a short answer as the statement that it makes.
-
-    A longer text that opens by ``Yes`` or ``No`` begins with what that affirms or denies, where it
-    goes on about what is asked. An ``AnswerText`` stays one.
-    """
-    return _shown(reference, Asking.of(question), as_statement(question, reference))
+    """Returns a reference as a judge reads it, as ``answer_and_shown`` does."""
+    return answer_and_shown(reference, Asking.of(question))[1]
 
 
 def answer_and_shown(reference: str, asking: Asking) -> tuple[ShortAnswer | None, str]:
-    """Returns what ``_short_answer`` and ``as_read`` do, of a reference that is read once."""
+    """Returns a reference as an answer to its question, and as a judge reads it.
+
+    Returns:
+        The answer, None for a passage; and the text: a short answer as the statement that it makes.
+        A longer text that opens by ``Yes`` or ``No`` begins with what that affirms or denies, where
+        it goes on about what is asked. An ``AnswerText`` stays one.
+    """
     statement = as_statement(asking.question, reference)
     return _answer(reference, asking, statement), _shown(reference, asking, statement)
 
@@ -158,11 +160,6 @@ def _opening_statement(text: str, asking: Asking) -> str | None:
     is_about_it = relevance > 0 if is_short else relevance >= IS_RELEVANT
     is_answer = isinstance(text, AnswerText) or is_about_it
     return statement if is_answer and statement not in ("Yes", "No") else None
-
-
-def _short_answer(reference: str, asking: Asking) -> ShortAnswer | None:
-    """Returns a reference as an answer to its question; None where it is a passage."""
-    return _answer(reference, asking, as_statement(asking.question, reference))
 
 
 def _answer(reference: str, asking: Asking, statement: str) -> ShortAnswer | None:
@@ -330,7 +327,7 @@ def decided_by_words(
         does, the mean of both.
     """
     asking = Asking.of(question)
-    shorts = {j: _short_answer(references[j], asking) for j in sorted({j for _, j in others})}
+    shorts = {j: answer_and_shown(references[j], asking)[0] for _, j in sorted(others)}
     decided: dict[Cell, Verdict] = {}
     for (i, j), other in others.items():
         short = shorts[j]
