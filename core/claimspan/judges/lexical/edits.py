@@ -401,9 +401,7 @@ def _name_copied(pair: Alignment) -> str | None:
         if slot.is_first and others and others == list(slot.sentence[:1]):
             seen = sum(token.text == others[0].text for token in pair.support.reference.tokens)
             others = others if seen > 1 else []
-        if not (named and others) or _is_nationality(named[0]) != _is_nationality(others[0]):
-            continue
-        if not _may_be_same(named, others):
+        if named and others and not _may_be_same(named, others):
             return named[0].stem
     return None
 
