@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import tomllib
+from importlib.resources import files
 from typing import Final, get_args
 
 import pytest
@@ -26,6 +28,7 @@ def _label(claim: str, reference: str) -> Label | None:
         ("The singer signed with Apple Music.", "The singer signed with Decca Records."),
         ("Romeo meets Rosaline at the ball.", "Juliet waits. Romeo meets Juliet at the ball."),
         ("Hamlet was written by Marlowe.", "Hamlet was written by Shakespeare."),
+        ("The Belgian army left the old town.", "The Rwandan army left the old town."),
     ],
 )
 def test_another_name_in_the_same_place_is_a_contradiction(claim: str, reference: str) -> None:
@@ -91,6 +94,7 @@ def test_the_same_words_in_another_form_are_entailed(claim: str, reference: str)
         ),
         ("The longer path leads to the old castle.", "The shorter path leads to the old castle."),
         ("The court acquitted the two brothers.", "The court convicted the two brothers."),
+        ("He was unkind to the other children.", "He was kind to the other children."),
         ("The file is not deleted after a day.", "The file is deleted after a day."),
         ("The file is deleted after a day.", "The file is never deleted after a day."),
         ("The header has 4 bits in all files.", "The header has 4 bytes in all files."),
@@ -153,6 +157,16 @@ def test_two_joined_sentences_are_entailed_where_one_of_them_denies() -> None:
     claim = "If there is no source, return None, and this could happen if it is defined in C."
 
     assert _label(claim, reference) is Label.ENTAILED
+
+
+def test_no_word_is_its_own_opposite() -> None:
+    table = files("claimspan.judges.lexical").joinpath("edits.toml").read_text(encoding="utf-8")
+    for lines in tomllib.loads(table)["opposites"].values():
+        for line in lines.strip().splitlines():
+            left, right = (set(side.split()) for side in line.split("/"))
+            assert left
+            assert right
+            assert not left & right, line
 
 
 def test_every_kind_of_another_value_has_its_row() -> None:

@@ -379,6 +379,7 @@ _MAX_AGENT_TOKENS: Final = 10
 # "Mr", "Is" and "II" are no names by themselves; "NASA" is often spelt out in the reference.
 _MIN_NAME_LETTERS: Final = 3
 _SAME_NAME_LETTERS: Final = 4
+_SAME_COUNTRY_LETTERS: Final = 2
 
 
 def _is_name(token: Token) -> bool:
@@ -508,8 +509,10 @@ def _has_capital(token: Token) -> bool:
 
 def _may_be_same(named: Sequence[Token], others: Sequence[Token]) -> bool:
     """Tells whether names may be spellings of one another: ``French``, ``France``; ``UK``."""
-    beginnings = {each.folded[:_SAME_NAME_LETTERS] for each in named}
-    if any(each.folded[:_SAME_NAME_LETTERS] in beginnings for each in others):
+    is_one_kind = _is_nationality(named[0]) == _is_nationality(others[0])
+    n_letters = _SAME_NAME_LETTERS if is_one_kind else _SAME_COUNTRY_LETTERS
+    beginnings = {each.folded[:n_letters] for each in named}
+    if any(each.folded[:n_letters] in beginnings for each in others):
         return True
     return _abbreviates(named, others) or _abbreviates(others, named)
 
