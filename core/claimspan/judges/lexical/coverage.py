@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import math
-import re
 from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
@@ -16,9 +15,7 @@ from functools import cached_property
 from itertools import accumulate, chain
 from operator import itemgetter
 from typing import Final, Self, TypeVar, cast
-from unicodedata import is_normalized
 
-from claimspan.judges.values import stems_within
 from claimspan.text.languages import detect_language
 from claimspan.text.markdown import every_sentence
 from claimspan.text.words import Token, tokenize
@@ -106,10 +103,6 @@ _TOKENS_AT_ONCE: Final = 500
 _text_of = itemgetter(Token._fields.index("text"))
 _folded_of = itemgetter(Token._fields.index("folded"))
 _NO_WORDS: Final = Wording()
-# Scripts whose runs of characters become pairs.
-_RUNS: Final = re.compile("[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]")
-# How a word begins within which a value may end.
-_MAY_END_VALUE: Final = frozenset("qQpPcCfF")
 
 
 class Support:
@@ -182,8 +175,6 @@ class Reference:
         """The stems of all tokens."""
         self._starts = range(0, max(len(self.tokens) - _WINDOW_WORDS + _STRIDE, 1), _STRIDE)
         self._windows: dict[int, Wording] = {}
-        self._within: frozenset[str] | None = None
-        self._is_spaced = self.language == "en" and _is_spaced(text)
 
     @classmethod
     async def read(cls, text: str, language: str) -> Self:
@@ -218,20 +209,6 @@ class Reference:
     @cached_property
     def _letters(self) -> str:
         return " ".join(map(_folded_of, self.tokens))
-
-    def stems_within(self) -> Set[str] | None:
-        """Returns stems among which are the English ones of all words of the text.
-
-        Returns:
-            None where its words are not read as English ones, or are runs of characters.
-        """
-        if self._within is None and self._is_spaced:
-            texts = set(map(_text_of, self.tokens))
-            # The stem of a plain word is all that ``stems_within`` would give for it.
-            unsure = [t for t in texts if not t.isalpha() or t[0] in _MAY_END_VALUE]
-            more = set(stems_within(unsure))
-            self._within = self.stems if more <= self.stems else self.stems | more
-        return self._within
 
     def support(self, weights: Mapping[str, float]) -> Support:
         """Finds the window with the largest weight of a claim's words; of equal ones, the first.
@@ -321,11 +298,6 @@ def word_weight(token: Token) -> float:
 
 def _tokenized(text: str, language: str) -> Iterator[tuple[str, list[Token]]]:
     return ((sentence, tokenize(sentence, language)) for sentence in every_sentence(text, language))
-
-
-def _is_spaced(text: str) -> bool:
-    """Tells whether the tokens of a text are its words, composed as they are written."""
-    return text.isascii() or (is_normalized("NFC", text) and not _RUNS.search(text))
 
 
 def _spelled(tokens: Iterable[Token]) -> str:

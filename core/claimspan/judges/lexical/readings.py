@@ -72,7 +72,7 @@ class KeptReferences:
                 self._kept[key] = found  # the last one used is dropped last
                 return found
         reference = await Reference.read(text, language)
-        read = _Kept(reference, StatedValues(text, reference.stems_within))
+        read = _Kept(reference, StatedValues(text))
         self._keep(key, read)
         return read
 
