@@ -129,11 +129,11 @@ class LexicalJudge:
     the judge's label, and by a threshold chosen for the set::
 
         set                      n   coverage      judge     E vs C      label  threshold
-        refchecker_msmarco     1078      0.739      0.754      0.763      0.641      0.648
+        refchecker_msmarco     1078      0.739      0.754      0.763      0.641      0.656
         lfqa_verification       632      0.883      0.881          -      0.790      0.811
         factcheckgpt_stance     925      0.772      0.783      0.615      0.725      0.716
         begin_dev               587      0.944      0.931          -      0.840      0.851
-        fever_sym_dev           348      0.700      0.781      0.781      0.698      0.701
+        fever_sym_dev           348      0.700      0.783      0.783      0.698      0.701
         fm2_dev                 585      0.610      0.648      0.648      0.557      0.585
         healthver_dev           421      0.613      0.603      0.472      0.506      0.585
         wice_claim_dev          157      0.798      0.787          -      0.719      0.742
@@ -145,7 +145,7 @@ class LexicalJudge:
     (fm2, healthver) stay near chance by label. Contradictions are found only where there is an
     edit, and most kinds of edits know English only.
 
-    Whole answers: the harmonic mean of correctness and completeness has AUROC .940 for right
+    Whole answers: the harmonic mean of correctness and completeness has AUROC .928 for right
     against wrong answers in the test half of FinanceBench (``answer_agreement.py``).
 
     The judge penalises fluent paraphrase: language models that it ranks come out in the wrong

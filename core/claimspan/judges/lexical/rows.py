@@ -1,8 +1,4 @@
-"""Decides claims against the references of one call, each cell by as little work as it takes.
-
-Most cells are decided by the words that claim and reference share: no edits are looked for in a
-reference that hardly speaks of the claim.
-"""
+"""Decides claims against the references of one call, by coverage, edits and values."""
 
 from __future__ import annotations
 
@@ -12,7 +8,7 @@ from functools import cached_property, lru_cache
 from typing import Final, NamedTuple
 
 from claimspan.judges.lexical.coverage import Corpus, Reference, Support, Wording, word_weight
-from claimspan.judges.lexical.edits import EDITS, Edit, any_edit, denies, find_edits
+from claimspan.judges.lexical.edits import EDITS, any_edit, denies, find_edits
 from claimspan.judges.lexical.short_answers import (
     IS_RELEVANT,
     REPEATS_QUESTION,
@@ -374,8 +370,6 @@ def _entailment_probability(coverage: float) -> float:
 # --- rows -----------------------------------------------------------------------------------------
 
 _NOTHING: Final[Set[str]] = frozenset()
-# A reference with a smaller share of a claim does not speak of it.
-_MIN_LOOK: Final = 0.0
 
 
 class ReadReference(NamedTuple):
@@ -450,9 +444,7 @@ class Cells:
         read: ReadReference,
     ) -> tuple[Set[str], Set[str]]:
         """Returns the kinds of edits that nothing explains, and the stems in them."""
-        edits: list[Edit] = []
-        if support.coverage >= _MIN_LOOK:
-            edits = find_edits(words, support)
+        edits = find_edits(words, support)
         same = _NOTHING
         if claim.values and any(EDITS[each.kind].is_value for each in edits):
             # A number in the place of an equal one is no other number, nor is "litres" another
