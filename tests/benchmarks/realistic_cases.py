@@ -11,6 +11,8 @@ answer say so:
 * ``no_claim``: the answer makes no claim.
 * ``right``: the ground truth entails a claim of the answer, and the answer one of the ground truth.
 * ``wrong``: neither entails any claim of the other.
+
+A case with a claim that the judge leaves undecided is left out of the shares, and counted.
 """
 
 from __future__ import annotations
@@ -62,10 +64,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _table(judge: str, outcomes: Sequence[Outcome]) -> Iterator[str]:
-    yield _row(judge, [outcome.is_right for outcome in outcomes])
+    decided = [each for each in outcomes if not each.evaluation.undecided_claims]
+    yield _row(judge, [outcome.is_right for outcome in decided])
+    yield f"  undecided{len(outcomes) - len(decided):44}"
     for title in ("expect", "kind", "language"):
         groups: dict[str, list[bool]] = defaultdict(list)
-        for outcome in outcomes:
+        for outcome in decided:
             groups[str(getattr(outcome.case, title))].append(outcome.is_right)
         yield from (_row(f"  {title} {name}", groups[name]) for name in sorted(groups))
 
@@ -76,7 +80,7 @@ def _row(name: str, right: Sequence[bool]) -> str:
 
 def _failures(outcomes: Sequence[Outcome]) -> Iterator[str]:
     for case, evaluation, right in outcomes:
-        if not right:
+        if not right and not evaluation.undecided_claims:
             against = case.ground_truth if case.chunk is None else case.chunk
             yield json.dumps(
                 {

@@ -9,7 +9,7 @@ from claimspan.verdicts import Claim, Label
 
 
 async def label(claim: str, reference: str) -> Label | None:
-    matrix = await LexicalJudge().check([Claim(text=claim)], [reference])
+    matrix = await LexicalJudge(sure_from=0.5).check([Claim(text=claim)], [reference])
     return matrix.labels[0][0]
 
 

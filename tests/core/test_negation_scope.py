@@ -10,7 +10,7 @@ import pytest
 from claimspan.judges import LexicalJudge
 from claimspan.verdicts import Claim, Label
 
-JUDGE: Final = LexicalJudge()
+JUDGE: Final = LexicalJudge(sure_from=0.5)
 
 
 def _label(claim: str, reference: str) -> Label:

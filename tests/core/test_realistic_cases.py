@@ -14,7 +14,7 @@ from typing import Final
 import pytest
 
 from claimspan import evaluate_many
-from claimspan.judges import default_judge
+from claimspan.judges import LexicalJudge, LocalJudge
 
 from realistic_answers import is_right, read_cases
 
@@ -24,22 +24,42 @@ CASES: Final = Path(__file__).parents[1] / "benchmarks" / "realistic"
 @pytest.mark.parametrize(
     ("judge", "name", "least"),
     [
-        ("lexical", "development", 93),
-        ("lexical", "aside", 81),
-        ("local", "development", 108),
-        ("local", "aside", 98),
+        (LexicalJudge, "development", 93),
+        (LexicalJudge, "aside", 81),
+        (LocalJudge, "development", 108),
+        (LocalJudge, "aside", 98),
     ],
 )
 def test_a_judge_is_right_on_as_many_realistic_answers_as_when_it_was_measured(
-    judge: str, name: str, least: int
+    judge: type[LexicalJudge | LocalJudge], name: str, least: int
 ) -> None:
     cases = read_cases(CASES / f"{name}.jsonl")
 
-    found = evaluate_many([case.record for case in cases], judge=default_judge(judge))
+    found = evaluate_many([case.record for case in cases], judge=judge(sure_from=0.5))
 
     right = sum(is_right(case, each) for case, each in zip(cases, found, strict=True))
     assert len({case.id for case in cases}) == len(cases) >= 120
     assert right >= least
+
+
+@pytest.mark.parametrize("judge", [LexicalJudge, LocalJudge])
+def test_what_a_judge_leaves_undecided_makes_what_it_decides_more_often_right(
+    judge: type[LexicalJudge | LocalJudge],
+) -> None:
+    cases = [
+        each for name in ("development", "aside") for each in read_cases(CASES / f"{name}.jsonl")
+    ]
+    records = [case.record for case in cases]
+    every, sure = (evaluate_many(records, judge=each) for each in (judge(sure_from=0.5), judge()))
+
+    right = [is_right(case, each) for case, each in zip(cases, every, strict=True)]
+    decided = [
+        is_right(case, each)
+        for case, each in zip(cases, sure, strict=True)
+        if not each.undecided_claims
+    ]
+    assert sum(decided) / len(decided) > sum(right) / len(right)
+    assert len(decided) > 0.75 * len(cases)
 
 
 def test_a_careful_reader_expects_each_of_the_outcomes_in_both_sets() -> None:
