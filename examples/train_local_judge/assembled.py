@@ -22,11 +22,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Put trained layers into their base.")
     for name in ("base", "weights", "out"):
         parser.add_argument(f"--{name}", type=Path, required=True)
+    parser.add_argument("--share", type=float, default=1.0, help="share of the trained weights")
     options = parser.parse_args()
     base = load(options.base)
     with np.load(options.weights) as stored:
         learned = unpacked({name: stored[name] for name in stored.files})
-    onnx.save(write(base, read(base) | learned), str(options.out))
+    weights = read(base)
+    for name, weight in learned.items():
+        mixed = options.share * weight + (1 - options.share) * weights[name]
+        weights[name] = mixed.astype(np.float32)
+    onnx.save(write(base, weights), str(options.out))
 
 
 if __name__ == "__main__":

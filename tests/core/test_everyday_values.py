@@ -14,7 +14,7 @@ from claimspan.quantities import read_values
 from claimspan.verdicts import Claim, Label
 
 JUDGES: Final = pytest.mark.parametrize(
-    "judge", [LexicalJudge(), LocalJudge()], ids=["lexical", "local"]
+    "judge", [LexicalJudge(sure_from=0.5), LocalJudge(sure_from=0.5)], ids=["lexical", "local"]
 )
 
 SAME: Final = (

@@ -123,7 +123,7 @@ class LocalJudge:
         *,
         language: str | None = None,
         threads: int = 1,
-        sure_from: float = 0.55,
+        sure_from: float = 0.58,
         known_bytes: int = KNOWN_BYTES,
     ) -> None:
         """Creates a judge; the weights are loaded by the first check.
@@ -184,7 +184,7 @@ class LocalJudge:
     @property
     def version(self) -> str:
         """Version of the verdicts; changes with weights, constants and the lexical judge."""
-        return f"6+lexical.{self._lexical.version}"
+        return f"7+lexical.{self._lexical.version}"
 
     @property
     def pairs(self) -> PairCounts:
