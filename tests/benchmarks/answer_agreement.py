@@ -178,7 +178,7 @@ def main() -> None:
     parser.add_argument("--judge", choices=("local", "lexical"), default="local")
     parser.add_argument("--thin", type=int, default=1, help="take every n-th answer or pair")
     options = parser.parse_args()
-    judge = LocalJudge() if options.judge == "local" else LexicalJudge()
+    judge = LocalJudge(sure_from=0.5) if options.judge == "local" else LexicalJudge(sure_from=0.5)
     answers = list(graded(options.data / _GRADED))[:: options.thin]
     print(asyncio.run(financebench(judge, answers)), flush=True)
     words = cast("list[Preference]", json.loads((options.data / _PREFERRED).read_text("utf-8")))

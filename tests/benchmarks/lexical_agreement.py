@@ -122,7 +122,7 @@ def half_of(group: str) -> Half:
 
 async def score(name: str, records: Sequence[Record]) -> list[Scored]:
     """Every record of a set as coverage alone and the judge see it."""
-    judge = LexicalJudge()
+    judge = LexicalJudge(sure_from=0.5)
     scored: list[Scored] = []
     for record, group in zip(records, groups(name, records), strict=True):
         joined = ["\n".join(record.premises)]

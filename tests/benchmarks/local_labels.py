@@ -141,7 +141,7 @@ async def record_pairs(name: str, records: Sequence[RagRecord], half: Half) -> l
 
 async def claim_pairs(claim: str, references: Sequence[str]) -> list[TextPair]:
     """A claim beside the windows of the references that have most of its words."""
-    (verdicts,) = (await LexicalJudge().check([Claim(text=claim)], references)).rows
+    (verdicts,) = (await LexicalJudge(sure_from=0.5).check([Claim(text=claim)], references)).rows
     order = sorted(range(len(references)), key=lambda at: -_support(verdicts[at]))
     nearest = [Passage(references[at], "en") for at in order[:_N_REFERENCES]]
     return [(claim, window) for passage in nearest for window in passage.windows_for(claim)]

@@ -59,7 +59,10 @@ class Found(NamedTuple):
 async def judged(records: Sequence[Record]) -> Found:
     """Judges each claim twice."""
     # No cache: a pair that was read before would not be counted when it is read again.
-    everything, used = LocalJudge(known_bytes=0), LocalJudge(known_bytes=0)
+    everything, used = (
+        LocalJudge(sure_from=0.5, known_bytes=0),
+        LocalJudge(sure_from=0.5, known_bytes=0),
+    )
     sums = [0] * len(Found._fields)
     for record in records:
         claims = [Claim(text=record.claim)]

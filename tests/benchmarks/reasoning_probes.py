@@ -125,7 +125,7 @@ def main() -> None:
     parser.add_argument("--judge", choices=("local", "lexical"), default="local")
     parser.add_argument("--pairs", type=int, default=200)
     options = parser.parse_args()
-    judge = LocalJudge() if options.judge == "local" else LexicalJudge()
+    judge = LocalJudge(sure_from=0.5) if options.judge == "local" else LexicalJudge(sure_from=0.5)
     for name, make in KINDS.items():
         chance = Random(name)
         probes = [make(chance) for _ in range(options.pairs)]
