@@ -11,7 +11,7 @@ from claimspan.report import ReportClaim, ReportEntry, render_report
 from claimspan.report.record_view import Sought, passages
 from claimspan.text.closest import MAX_SEARCHED
 
-from growth import grows_linearly
+from linear_time import grows_linearly
 
 """For a chunk of 100 kB, which takes 0.1 to 0.3 s; a time that grew with the square would be
 minutes."""

@@ -20,7 +20,7 @@ from claimspan import (
 from claimspan.evaluation.display import evidence_of, told_claims
 from claimspan.verdicts import VerdictMatrices
 
-from growth import grows_linearly
+from linear_time import grows_linearly
 
 EVIL: Final = "<script>alert(1)</script><img src=x onerror=alert(1)>\"'&\u202e"
 

@@ -21,6 +21,7 @@ from claimspan.statistics import mean_estimates
 from claimspan.text.languages import detect_language
 from claimspan.text.sentences import split_prose
 from claimspan.verdicts import Claim
+
 from growing_texts import PATTERNS
 
 # --- time -----------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from claimspan.text.answers import as_statement, is_short_answer, polarity
 
-from growth import grows_linearly
+from linear_time import grows_linearly
 
 # A question, its answer, and the statement that both make together.
 STATEMENTS = """

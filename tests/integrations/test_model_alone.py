@@ -18,8 +18,8 @@ from claimspan_tracing.testing import InMemoryMonitor
 
 from buildings import FACTS, HIGH, TOWER
 from captured import attached, judged
-from growth import grows_linearly
 from li_pipelines import Script
+from linear_time import grows_linearly
 
 FOUND = "\n\n".join(FACTS)
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from claimspan.errors import ConfigError
 from claimspan_tracing import PiiRedactor
 
-from growth import grows_linearly
+from linear_time import grows_linearly
 
 JWT: Final = ".".join(
     base64.urlsafe_b64encode(part).decode().rstrip("=")

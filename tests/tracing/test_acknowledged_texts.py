@@ -5,7 +5,7 @@ import pytest
 from claimspan_tracing.read.passages import acknowledges
 
 from buildings import FACTS, HIGH
-from growth import grows_linearly
+from linear_time import grows_linearly
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 from claimspan_tracing.read.prompted import read_texts
 
 from buildings import FACTS, TOWER
-from growth import grows_linearly
+from linear_time import grows_linearly
 
 TEXT = " ".join(FACTS)
 OTHER = "Visitors may enter the museum from nine in the morning until six in the evening, daily."

@@ -10,7 +10,7 @@ from claimspan_tracing.read.handwritten import written_evidence
 from claimspan_tracing.read.unnamed import unnamed_evidence
 
 from buildings import FACTS, TOWER
-from growth import grows_linearly
+from linear_time import grows_linearly
 
 TEXT = f"{FACTS[0]}\n{FACTS[1]}"
 
