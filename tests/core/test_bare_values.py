@@ -58,3 +58,21 @@ async def test_a_response_without_any_number_leaves_a_value_open() -> None:
 )
 async def test_a_value_among_words_is_judged_with_its_words(claim: str, reference: str) -> None:
     assert await label(claim, reference) is Label.NEUTRAL
+
+
+@pytest.mark.parametrize(
+    ("claimed", "given", "expected"),
+    [
+        ("20 mg", "20 µg", Label.CONTRADICTED),
+        ("50 ms", "50 µs", Label.CONTRADICTED),
+        ("5 \N{GREEK SMALL LETTER MU}g", "5 mg", Label.CONTRADICTED),
+        ("5 kV", "5 mV", Label.CONTRADICTED),
+        ("10 MΩ", "10 kΩ", Label.CONTRADICTED),
+        ("5 kcal", "5 kJ", Label.CONTRADICTED),
+        ("500 µg", "0.5 mg", Label.ENTAILED),
+        ("5 mcg", "5 µg", Label.ENTAILED),
+    ],
+)
+async def test_prefixes_of_units_are_told_apart(claimed: str, given: str, expected: Label) -> None:
+    said = "The instrument was set to {} during the whole test."
+    assert await label(said.format(claimed), said.format(given)) is expected

@@ -53,3 +53,27 @@ def test_a_bound_and_not_only_deny_nothing(claim: str, reference: str) -> None:
 )
 def test_a_denied_opposite_is_no_contradiction(claim: str, reference: str) -> None:
     assert _label(claim, reference) is not Label.CONTRADICTED
+
+
+@pytest.mark.parametrize(
+    ("claim", "reference"),
+    [
+        ("Smoking is not allowed in all rooms.", "Smoking is forbidden in all rooms."),
+        ("The museum is not open on Mondays.", "The museum is closed on Mondays."),
+        ("The fee is not refundable.", "The fee is non-refundable."),
+    ],
+)
+def test_an_opposite_that_is_denied_says_the_same(claim: str, reference: str) -> None:
+    assert _label(claim, reference) is Label.ENTAILED
+
+
+@pytest.mark.parametrize(
+    ("claim", "reference"),
+    [
+        ("Smoking is forbidden in all rooms.", "Smoking is allowed in all rooms."),
+        ("Smoking is not allowed in all rooms.", "Smoking is allowed in all rooms."),
+        ("The fee is non-refundable.", "The fee is refundable."),
+    ],
+)
+def test_an_opposite_or_a_denial_alone_is_a_contradiction(claim: str, reference: str) -> None:
+    assert _label(claim, reference) is Label.CONTRADICTED

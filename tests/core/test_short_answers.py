@@ -113,6 +113,10 @@ def test_a_short_answer_is_read_as_a_statement(question: str, answer: str, state
         ("What is the capital of France?", "What is the capital of France?"),
         ("Is it legal?", "Yes, the city allows parking there until 6 am on all days."),
         ("Who won?", "Team A\nTeam B"),
+        ("How much does the B2 cost?", "The B2 costs $799."),
+        ("How much does the Pro plan cost?", "Pro costs $20."),
+        ("When does the shop open?", "The shop opened at 9."),
+        ("What does the handbook say?", "退款是可以的。"),
     ],
 )
 def test_what_is_no_short_answer_stays(question: str | None, answer: str) -> None:

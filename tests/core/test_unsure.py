@@ -60,8 +60,8 @@ def test_a_cascade_asks_the_strong_judge_for_exactly_what_the_cheap_one_leaves_o
 
 
 @pytest.mark.parametrize("judge", [LexicalJudge, LocalJudge])
-@pytest.mark.parametrize("sure_from", [0.4, 55, 1.01])
-def test_a_share_below_one_half_or_above_one_is_refused_at_set_up(
+@pytest.mark.parametrize("sure_from", [0.4, 55, 1.01, float("nan"), "0.6", None, True])
+def test_what_is_no_share_from_one_half_to_one_is_refused_at_set_up(
     judge: type[LexicalJudge | LocalJudge], sure_from: float
 ) -> None:
     with pytest.raises(ConfigError, match="sure_from"):

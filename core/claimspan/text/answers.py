@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 from claimspan.text.inflections import BASE_VERBS, NOUN_LIKE_VERBS, base_form, past, third_person
@@ -555,6 +556,10 @@ _MAX_WORDS: Final = 14
 _MAX_CHARACTERS: Final = 200
 # As many words with a full stop are a sentence, in languages too whose verbs are not known here.
 _MIN_SENTENCE_WORDS: Final = 5
+_MIN_UNSPACED_WORDS: Final = 3
+_DO: Final = re.compile(r"\b(?:do|does|did)\b", re.IGNORECASE)
+_WORDS: Final = re.compile(r"\w+")
+_INFLECTED: Final = ("s", "es", "d", "ed")
 # A longer question is a prompt: its words stand before the answer, and are not put in order.
 _MAX_CLAUSE: Final = 300
 
@@ -659,6 +664,8 @@ def as_statement(question: str | None, answer: str) -> str:
     told, is_asked = _told(asked, answer)
     if not asked.clause or not re.search(r"\w", told) or _repeats(asked.clause, told):
         return answer
+    if _has_verb_of(asked.clause, told):
+        return answer
     opening = _OPENING.match(told)
     if opening and _asks_yes_or_no(asked):
         return _sentence(asked, _resolved(asked, told, opening))
@@ -722,6 +729,9 @@ def is_short_answer(text: str) -> bool:
     # "Yes, it is" says no more than "yes".
     if n_words >= _MIN_SENTENCE_WORDS and rest.endswith((".", "!", "。", "！")):
         return False
+    # The stop of scripts without blanks ends sentences, seldom names.
+    if n_words > _MIN_UNSPACED_WORDS and rest.endswith(("。", "！")):
+        return False
     return not _has_finite_verb(rest) or bool(opening and _only_echoes(rest))
 
 
@@ -733,6 +743,25 @@ def polarity(text: str) -> bool | None:
     """
     opening = _OPENING.match(text)
     return None if opening is None else opening["no"] is None
+
+
+def _has_verb_of(question: str, answer: str) -> bool:
+    """Tells whether an answer says the verb of a question anew: ``does it cost``, ``it costs``.
+
+    Of "Pro costs $20" no word shows that "costs" is a verb. Its question does, which has "do"
+    before the subject and the base form behind it.
+    """
+    auxiliary = _DO.search(question)
+    if auxiliary is None:
+        return False
+    asked = [each.casefold() for each in _WORDS.findall(question[auxiliary.end() :])]
+    said = [each.casefold() for each in _WORDS.findall(answer)]
+    verbs = {each + ending: each for each in asked for ending in _INFLECTED}
+    return any(
+        subject in asked and verbs[verb] in asked[asked.index(subject) + 1 :]
+        for subject, verb in pairwise(said)
+        if verb in verbs
+    )
 
 
 def _has_finite_verb(text: str) -> bool:

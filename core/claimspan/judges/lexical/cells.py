@@ -282,10 +282,13 @@ def checked_sure_from(sure_from: float) -> float:
     Raises:
         ConfigError: It is not from 0.5 to 1.
     """
+    if isinstance(sure_from, bool) or not isinstance(sure_from, int | float):  # pyright: ignore[reportUnnecessaryIsInstance] - checked for those who do not type-check
+        raise ConfigError(f"sure_from is of type {type(sure_from).__name__}: use 0.5 to 1")
     if not 0.5 <= sure_from <= 1:
+        hint = percent_hint(sure_from) if sure_from >= 50 else ""
         raise ConfigError(
             f"sure_from={sure_from!r} is no probability of the likelier side: use 0.5, at which "
-            f"every verdict is decided, to 1{percent_hint(sure_from)}"
+            f"every verdict is decided, to 1{hint}"
         )
     return sure_from
 

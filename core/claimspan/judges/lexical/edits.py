@@ -212,8 +212,14 @@ def _scopes(words: Sequence[Token]) -> list[list[str]]:
     return scopes
 
 
+def _negates(token: Token) -> bool:
+    """Tells whether a word denies what is beside it; ``non`` denies one word, and no statement."""
+    return token.is_negation or (token.language == "en" and token.folded == "non")
+
+
 def _n_negations(words: Sequence[Token]) -> int:
-    return len(_scopes(words)) + sum(token.stem in _FORBIDDING for token in words)
+    forbidding = sum(token.stem in _FORBIDDING for token in words)
+    return len(_scopes(words)) + forbidding + sum(token.folded == "non" for token in words)
 
 
 def _content_stems(words: Wording) -> frozenset[str]:
@@ -225,7 +231,9 @@ def _claim_denies(pair: Alignment) -> str | None:
     if pair.language == "en" and denies(pair.sentence):
         return None
     # A claim of two sentences may have its negation from the other one.
-    denied = {each for scope in pair.support.window.read(_scopes) for each in scope}
+    window = pair.support.window
+    denied = {each for scope in window.read(_scopes) for each in scope}
+    denied.update(after.stem for token, after in pairwise(window) if token.folded == "non")
     for scope in pair.claim.read(_scopes):
         short = scope[:_SCOPE_WORDS]
         if short and pair.sentence.stems.issuperset(short) and not denied.issuperset(short):
@@ -251,11 +259,11 @@ def _sentence_denies(pair: Alignment) -> str | None:
 def _negated_copy(pair: Alignment) -> str | None:
     """Finds a negation that only one side of a copy has in a place."""
     # "Not easy" and "hard" say the same.
-    if not (pair.slots and pair.turns) or _opposite_in(pair):
+    if not (pair.slots and pair.turns) or _opposite_in(pair) or _opposite_in(pair, cancelled=True):
         return None
     # "Shouldn't" has the stem of "should": a slot may show one side alone.
     changed = (token for slot in pair.slots for token in (*slot.claim, *slot.sentence))
-    return next((token.stem for token in changed if token.is_negation), None)
+    return next((token.stem for token in changed if _negates(token)), None)
 
 
 # --- opposites ------------------------------------------------------------------------------------
@@ -271,9 +279,11 @@ def _opposite_copied(pair: Alignment) -> str | None:
     return None if not pair.slots or pair.turns else _opposite_in(pair)
 
 
-def _opposite_in(pair: Alignment) -> str | None:
+def _opposite_in(pair: Alignment, *, cancelled: bool = False) -> str | None:
+    """Finds an opposite in a slot, or one that a negation beside it cancels: ``not allowed``."""
     for slot in pair.slots:
-        for token in slot.claim:
+        denied, given = (any(map(_negates, side)) for side in (slot.claim, slot.sentence))
+        for token in slot.claim if (denied != given) is cancelled else ():
             if token.stem in pair.new and any(_are_opposites(token, t) for t in slot.sentence):
                 return token.stem
     return None
