@@ -129,16 +129,16 @@ class LexicalJudge:
     the judge's label, and by a threshold chosen for the set::
 
         set                      n   coverage      judge     E vs C      label  threshold
-        refchecker_msmarco     1078      0.739      0.754      0.763      0.641      0.656
-        lfqa_verification       632      0.883      0.881          -      0.790      0.811
-        factcheckgpt_stance     925      0.772      0.783      0.615      0.725      0.716
-        begin_dev               587      0.944      0.931          -      0.840      0.851
-        fever_sym_dev           348      0.700      0.783      0.783      0.698      0.701
-        fm2_dev                 585      0.610      0.648      0.648      0.557      0.585
-        healthver_dev           421      0.613      0.603      0.472      0.506      0.585
-        wice_claim_dev          157      0.798      0.787          -      0.719      0.742
-        qags_xsum               119      0.642      0.706          -      0.586      0.621
-        ling_val               1552      0.651      0.689      0.668      0.617      0.626
+        refchecker_msmarco    1078      0.739      0.754      0.763      0.641      0.656
+        lfqa_verification      632      0.883      0.879          -      0.789      0.810
+        factcheckgpt_stance    925      0.772      0.783      0.614      0.725      0.709
+        begin_dev              587      0.944      0.931          -      0.840      0.851
+        fever_sym_dev          348      0.700      0.783      0.783      0.698      0.701
+        fm2_dev                585      0.610      0.652      0.652      0.559      0.589
+        healthver_dev          421      0.613      0.603      0.472      0.506      0.583
+        wice_claim_dev         157      0.798      0.788          -      0.719      0.737
+        qags_xsum              119      0.642      0.706          -      0.586      0.621
+        ling_val              1552      0.651      0.687      0.666      0.616      0.625
 
     Differences below .03 are noise in most sets. The gain is where numbers, names and negation
     decide (fever_sym, fm2); on begin_dev the edits cost .01. Claims written to fool word overlap
