@@ -37,7 +37,7 @@ def test_the_card_counts_kinds() -> None:
 
 
 def test_the_card_counts_parts_and_no_passage_is_in_two() -> None:
-    parts = Counter(passage.part for passage, _ in CLAIMS)
+    parts = Counter[str](passage.part for passage, _ in CLAIMS)
     told = "training {training:,} claims, fitting {fitting:,}, test {test:,}".format(**parts)
     assert told in CARD
     assert len({passage.id for passage in PASSAGES}) == len(PASSAGES)
