@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Final
+from typing import Final, cast
 
 from claimspan.judges.local.reading import Passage
 from train_local_judge import people, texts, written
@@ -79,14 +79,14 @@ def _maker(folder: Path) -> PairMaker:
     lexicon = Lexicon(folder / "wordnet")
     wiki, manuals = (_lines(folder / f"{name}.jsonl") for name in ("wiki", "manuals"))
     splits = [(whole, first, second) for whole, first, second in _lines(folder / "splits.jsonl")]
-    summaries = [(document, claim) for document, claim in _lines(folder / "summaries.jsonl")]
+    summaries = cast("list[Summary]", _lines(folder / "summaries.jsonl"))
     single = sorted({premise for premise, *_ in _lines(folder / "human_conj_train.jsonl")})
     documents = [*wiki, *wiki, *wiki, *manuals, *([each] for each in single)]
     falsify = Falsifier(lexicon, [*wiki, *([each[0]] for each in splits)])
     return PairMaker(documents, splits, summaries, faithful(lexicon), falsify)
 
 
-def _lines(path: Path) -> list[list[Any]]:
+def _lines(path: Path) -> list[list[str]]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").strip().split("\n")]
 
 

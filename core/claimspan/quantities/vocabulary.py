@@ -39,7 +39,7 @@ class _Vocabulary(TypedDict):
     halves: Mapping[str, str]
 
 
-_FILE: Final = files("claimspan.quantities").joinpath("vocabulary.toml")
+_FILE: Final = files("claimspan").joinpath("quantities", "vocabulary.toml")
 _TABLES: Final = cast("_Vocabulary", tomllib.loads(_FILE.read_text(encoding="utf-8")))
 _ENGLISH_MONTHS: Final = (
     "January February March April May June July August September October November December".split()

@@ -16,7 +16,7 @@ from claimspan.cost.usage import Usage, metered
 from claimspan.errors import ConfigError, JudgeError
 from claimspan.evaluation.evaluate import run_to_end
 from claimspan.evaluation.matrices import ALL_MATRICES, guarded, judge_matrices
-from claimspan.judges import Judge, default_judge
+from claimspan.judges import Judge, LexicalJudge, LocalJudge, default_judge
 from claimspan.records import Chunk, RagRecord
 from claimspan.verdicts import Claim, VerdictMatrix
 from claimspan_bench.context_coverage.items import CoverageItem
@@ -133,7 +133,7 @@ async def ajudge_items(
     ):
         if not value > 0:
             raise ConfigError(f"{name} is {value!r}: give more than 0")
-    judge = judge or default_judge()
+    judge = _decides_all(judge or default_judge())
     settings = _Settings(judge, batched, max_facts, deadline_seconds, keep)
     known = {i: each for i, each in (known or {}).items() if _fits(each, max_facts)}
     found = {index: each for index, each in known.items() if each.verdicts is not None}
@@ -168,6 +168,14 @@ def judge_items(
             items, judge, batched=batched, max_facts=max_facts, concurrency=concurrency
         )
     )
+
+
+def _decides_all(judge: Judge) -> Judge:
+    """A free judge that decides each verdict: a coverage by probability needs all of them."""
+    if not isinstance(judge, LexicalJudge | LocalJudge):
+        return judge
+    made: Callable[..., Judge] = type(judge)
+    return made(**judge.arguments() | {"sure_from": 0.5})
 
 
 def judge_of(judge: Judge) -> str:
