@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from claimspan.judges import LexicalJudge
 from claimspan_tracing import Monitor
 
 __all__ = ["monitor"]
 
-monitor = Monitor("lexical")
+monitor = Monitor(LexicalJudge(sure_from=0.5))
