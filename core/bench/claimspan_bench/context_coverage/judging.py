@@ -7,7 +7,7 @@ import hashlib
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Final, NamedTuple, TypeGuard
+from typing import Final, NamedTuple, TypeGuard, cast
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -174,7 +174,7 @@ def _decides_all(judge: Judge) -> Judge:
     """A free judge that decides each verdict: a coverage by probability needs all of them."""
     if not isinstance(judge, LexicalJudge | LocalJudge):
         return judge
-    made: Callable[..., Judge] = type(judge)
+    made = cast("Callable[..., Judge]", type(judge))
     return made(**judge.arguments() | {"sure_from": 0.5})
 
 
