@@ -117,6 +117,7 @@ def test_a_short_answer_is_read_as_a_statement(question: str, answer: str, state
         ("How much does the Pro plan cost?", "Pro costs $20."),
         ("When does the shop open?", "The shop opened at 9."),
         ("What does the handbook say?", "退款是可以的。"),
+        ("ร้านเปิดกี่โมง", "ร้านเปิดเวลา 9 โมงเช้า และปิดเวลา 6 โมงเย็น"),
     ],
 )
 def test_what_is_no_short_answer_stays(question: str | None, answer: str) -> None:

@@ -56,7 +56,9 @@ def test_a_cascade_asks_the_strong_judge_for_exactly_what_the_cheap_one_leaves_o
 
     assert matrix[0][0] is not None
     assert matrix[0][0].label is Label.ENTAILED
-    assert matrix[0][0].entailed is not None  # the scripted judge gives none
+    assert matrix[0][0].entailed is not None
+    assert matrix[1][0] is not None
+    assert matrix[1][0].entailed is None  # the scripted judge gives labels alone
 
 
 @pytest.mark.parametrize("judge", [LexicalJudge, LocalJudge])

@@ -51,6 +51,16 @@ def test_a_set_up_that_works_says_so_in_two_lines(caplog: pytest.LogCaptureFixtu
     assert "faithfulness" in second
 
 
+def test_the_first_line_says_what_a_free_judge_misses(caplog: pytest.LogCaptureFixture) -> None:
+    monitor = Monitor("lexical", sample=1.0, tracer_provider=provider())
+
+    first = lines_of(monitor, caplog)[0]
+
+    assert (
+        "the judge is lexical, which misses paraphrase, sums, permission and whose value" in first
+    )
+
+
 @pytest.mark.parametrize(("sample", "told"), [(0.004, "0.4%"), (0.9996, "99.96%"), (0.0, "0%")])
 def test_a_small_sample_does_not_read_as_none_and_a_large_one_not_as_all(
     caplog: pytest.LogCaptureFixture, sample: float, told: str

@@ -111,7 +111,7 @@ def read_number(written: str, *, continental: bool = False) -> WrittenNumber:
 
 
 def _decimal_sign(digits: str, *, continental: bool) -> str:
-    """Returns the sign before the fraction of a number; empty where it has none."""
+    """Returns the sign before the fraction of a number; empty if it has none."""
     signs = [sign for sign in digits if sign in ".,"]
     if not signs:
         return ""
@@ -291,7 +291,7 @@ class Amount(NamedTuple):
     """The value of its last digit, likewise."""
 
     scale: Decimal | None
-    """The factor of its scale word; None where none is written."""
+    """The factor of its scale word; None if none is written."""
 
     unit: str
     """``percent``, a currency, a dimension such as ``length``, or empty."""
@@ -312,7 +312,7 @@ class Amount(NamedTuple):
     """Where it ends in the text, with scale word and unit."""
 
     noun: str = ""
-    """The stem of the word behind it, where that may be what is counted."""
+    """The stem of the word behind it, if that may be what is counted."""
 
     is_plural: bool = False
     """Whether that word looks like an English plural."""
@@ -362,7 +362,7 @@ class _Found(NamedTuple):
 
     @classmethod
     def around(cls, text: str, number: re.Match[str], done: int) -> _Found | None:
-        """Looks around a number behind what was read before; None where it is part of a name."""
+        """Looks around a number behind what was read before; None if it is part of a name."""
         start = number.start()
         before = text[max(start - _LOOK_AROUND, 0) : start]
         words = before.split()
@@ -379,7 +379,7 @@ class _Found(NamedTuple):
         tail = _TAIL.match(text, number.end()) if has_tail else _NO_TAIL
         if lead is None or tail is None:
             return None
-        # A number may stand behind a letter only where that ends a currency: "USD5", but not "B5".
+        # A number may stand behind a letter only if that ends a currency: "USD5", but not "B5".
         at = before[-1:]
         if (at == "-" and before[-2:-1].isalpha()) or (
             (at.isalnum() or at in ("_", ".", ",")) and at and not lead["before"]
@@ -388,7 +388,7 @@ class _Found(NamedTuple):
         return cls(text, number, lead, tail, before, words)
 
     def amount(self, *, continental: bool, is_open: bool) -> Amount | None:
-        """Reads the number with what stands around it; None where it is part of a name.
+        """Reads the number with what stands around it; None if it is part of a name.
 
         Args:
             continental: How its text writes decimals.

@@ -39,7 +39,7 @@ _SAME_TOPIC: Final = 0.5
 _SOME_TOPIC: Final = 0.3
 # A sentence with nearly all of them is the claim's own, with another value in it.
 _SAME_SENTENCE: Final = 0.8
-# Where the claim's value stands elsewhere, only a copy of a sentence shows that it was changed.
+# If the claim's value stands elsewhere, only a copy of a sentence shows that it was changed.
 _COPIED: Final = 0.9
 # The share of claims in the tune halves with such a value that people did not call entailed.
 _NOT_ENTAILED: Final = 0.82
@@ -96,7 +96,7 @@ def with_values(
     """Lowers p(entailed) of a claim with a value that the reference does not give.
 
     A model that reads words misses a changed digit. What it takes for entailed goes to contradicted
-    where the reference gives another value for the same thing, and to neutral where it gives none.
+    where the reference gives another value for the same thing, and to neutral if it gives none.
 
     Args:
         verdict: A verdict with probabilities.
@@ -225,7 +225,7 @@ def _missing(
     reference: StatedValues,
     near: Sequence[tuple[float, Sentence]],
 ) -> ConflictKind | None:
-    """What is wrong with a value that the reference has in no form; None where it has it.
+    """What is wrong with a value that the reference has in no form; None if it has it.
 
     Args:
         value: The value of the claim.

@@ -70,7 +70,7 @@ class Date(NamedTuple):
     """The day of the month."""
 
     decade: int | None = None
-    """The year without its last digit, where only the decade is written: 199 for the 1990s."""
+    """The year without its last digit, if only the decade is written: 199 for the 1990s."""
 
     is_open_order: bool = False
     """Whether day and month may also be the other way round: ``5/6/2023``."""
@@ -119,7 +119,7 @@ def _in_numbers(match: re.Match[str]) -> Date | None:
     elif len(last) == 4 or (len(last) == 2 and sign == "/"):
         # Two digits are of 1969 to 2068, as POSIX says of "%y".
         year = three if len(last) == 4 else three + (1900 if three >= 69 else 2000)
-        # It is read as day and month where it can be only one of them, else as either.
+        # It is read as day and month if it can be only one of them, else as either.
         is_open = max(one, two) <= 12 and one != two
         day, month = (two, one) if two > 12 else (one, two)
         date = Date(year=year, month=month, day=day, is_open_order=is_open)

@@ -28,7 +28,7 @@ _SHARE: Final = re.compile(
     rf"|[\s-](?P<part>{_NAMES})s?(?:-part)?\b)",
     re.IGNORECASE,
 )
-# "A third" is a share where it is one of something; "a third visit" is the next one.
+# "A third" is a share if it is one of something; "a third visit" is the next one.
 _ONE_PART: Final = re.compile(
     rf"\b(?:an?|ein|un|une)\s(?P<part>{_NAMES})(?=\s(?:of|der|des|de|d['’])|-part|\W*$|[.,;)])(?:-part)?"
     r"(?!\sof\s(?:a\s|an\s)?(?:hour|mile|inch|\d{4}))"

@@ -1,6 +1,6 @@
 """Aligns a claim with the sentence that supports it best, and reads what differs as typed edits.
 
-An edit turns a claim that is otherwise covered into a contradiction, or takes its support where the
+An edit turns a claim that is otherwise covered into a contradiction, or takes its support if the
 claim only says more. What the reference merely lacks is no edit, but for names: the reference fills
 the place with something else.
 
@@ -183,7 +183,7 @@ _LONG_SCOPE_WORDS: Final = 3
 # something that the claim does not speak of.
 _MAX_DENIAL_TOKENS: Final = 20
 _MIN_SHARED_WORDS: Final = 0.6
-# "No longer" and "no more" deny what follows, where they compare nothing.
+# "No longer" and "no more" deny what follows, if they compare nothing.
 _ENDED: Final = frozenset({"longer", "more"})
 
 
@@ -407,7 +407,7 @@ def _name_copied(pair: Alignment) -> str | None:
     for slot in pair.slots:
         named = [token for token in slot.claim if token.stem in pair.new and _is_name(token)]
         others = [token for token in slot.sentence if _is_name(token)]
-        # At the beginning a word is a name only beside another one, or where the reference has it
+        # At the beginning a word is a name only beside another one, or if the reference has it
         # with a capital elsewhere.
         if slot.is_first and others and others == list(slot.sentence[:1]):
             seen = sum(token.text == others[0].text for token in pair.support.reference.tokens)
@@ -454,7 +454,7 @@ def _other_nationality(pair: Alignment) -> str | None:
 def _missing_name(pair: Alignment) -> str | None:
     """Finds a name that the reference has nowhere: ``built by Plečnik``, ``built by Vurnik``.
 
-    A name of which the reference has a part is none: ``David Spade`` where it says ``David``.
+    A name of which the reference has a part is none: ``David Spade`` if it says ``David``.
     """
     if pair.language == "de":
         return None
@@ -562,7 +562,7 @@ def _all_for_some(pair: Alignment) -> str | None:
 
 
 def _generalises(pair: Alignment) -> str | None:
-    """Finds ``all``, ``every`` or ``always`` where the reference says nothing of the kind."""
+    """Finds ``all``, ``every`` or ``always`` if the reference says nothing of the kind."""
     claim = pair.claim
     general = next((i for i, word in enumerate(claim.folded) if word in _WORDS["general"]), None)
     if general is None:
@@ -644,7 +644,7 @@ def _different_ends(one: list[str], two: list[str]) -> tuple[list[str], list[str
 
 
 def _pivot(claimed: list[str], given: list[str]) -> list[str]:
-    """Returns what stands between two parts that changed places; empty where none did.
+    """Returns what stands between two parts that changed places; empty if none did.
 
     ``claimed`` is first, pivot, last; ``given`` ends with last, pivot, first.
     """
@@ -724,10 +724,10 @@ class Kind(NamedTuple):
 
 
 # The share of claims in the tune halves that people did not call entailed where the row fires, with
-# two imagined cases added to either side; where it fires too seldom there (all copies, denials,
+# two imagined cases added to either side; if it fires too seldom there (all copies, denials,
 # opposites, units, agents and orders), by hand, so that one such change to a copied sentence makes
 # it contradicted. "Missing name" takes a third of the support: of covered claims in the tune halves
-# people call .38 entailed where a name is missing, and .75 of the others; with a half the mean
+# people call .38 entailed if a name is missing, and .75 of the others; with a half the mean
 # AUROC there is .005 lower on fever_sym, fm2 and wice.
 EDITS: Final[Mapping[str, Kind]] = {
     "number": Kind(None, 0.9, is_given=True),
