@@ -181,8 +181,8 @@ def test_every_part_of_a_map_reduce_was_read(monitor: InMemoryMonitor) -> None:
     assert texts(record) == FACTS[:2]
 
 
-def test_what_a_model_made_of_documents_takes_their_place(monitor: InMemoryMonitor) -> None:
-    """It was not asked the question: the answering model has read its summary alone."""
+def test_what_a_model_made_of_documents_is_followed_to_them(monitor: InMemoryMonitor) -> None:
+    """The answering model has read a summary alone, and its words are no evidence."""
     summary = "A tower of 330 metres stands in Paris, and there is a bridge at Millau."
     model = says(summary, HIGH)
 
@@ -193,8 +193,7 @@ def test_what_a_model_made_of_documents_takes_their_place(monitor: InMemoryMonit
 
     record = asked(monitor, Shelf(documents=documents(*FACTS)) | RunnableLambda(answer), TOWER)
 
-    assert texts(record) == [summary]
-    assert record.job.record.chunks[0].metadata == {"claimspan.chunk.source": "prompt"}
+    assert texts(record) == FACTS[:2]
 
 
 # --- LangGraph ----------------------------------------------------------------------------------

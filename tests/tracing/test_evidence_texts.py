@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import html
+import json
 from collections.abc import Callable
+from xml.sax import saxutils
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
 from claimspan_tracing.read.handwritten import written_evidence
-from claimspan_tracing.read.prompted import set_otherwise
+from claimspan_tracing.read.prompts import Prompts
 
 QUERY = "How much does the reservoir hold?"
 LONG = "The reservoir above the town holds ninety million litres, and was built before the war."
@@ -19,33 +22,54 @@ OTHER = "Visitors may enter the museum from nine in the morning until six in the
 WORDS = st.lists(st.sampled_from(LONG.split() + OTHER.split()), min_size=8, max_size=30)
 
 
+def read_texts(prompts: list[str], texts: list[str]) -> list[str | None]:
+    return Prompts(prompts).read(texts)
+
+
 @given(WORDS)
 def test_a_text_in_capitals_with_marks_was_read(words: list[str]) -> None:
     marked = "\n- ".join(f"**{word.upper()}**" for word in words)
-    # Words that are repeated without an end have no rows of their own.
-    plain = [word.strip(".,").casefold() for word in words]
-    rows = {tuple(plain[i : i + 4]) for i in range(len(plain) - 3)}
-    assert set_otherwise([f"Context: {marked}"], [" ".join(words)], [])[0] is (len(rows) >= 3)
+    text = " ".join(words)
+
+    assert read_texts([f"Context: {marked}"], [text]) == [text]
 
 
 def only_apostrophes(text: str) -> str:
     return text.replace("'", "&#39;")
 
 
-@pytest.mark.parametrize("escape", [html.escape, only_apostrophes])
+def in_yaml(text: str) -> str:
+    return yaml.safe_dump([{"text": text}], width=60)
+
+
+LETTERS = "It's the \"Črna\" plan: “naïve” costs < 5 € & more, isn't that what you've asked, José?"
+
+
+@pytest.mark.parametrize(
+    "escape", [html.escape, only_apostrophes, json.dumps, repr, in_yaml, saxutils.escape]
+)
 def test_escapes_are_no_words(escape: Callable[[str], str]) -> None:
-    text = "It's the \"Drava\" plan: it costs < 5 EUR & more, isn't that what you've asked?"
-    assert set_otherwise([escape(text)], [text], []) == [True]
+    assert read_texts([f"Context: {escape(LETTERS)}\nQ?"], [LETTERS, OTHER]) == [LETTERS, None]
+    assert read_texts([f"Context: {escape(escape(LETTERS))}\nQ?"], [LETTERS]) == [LETTERS]
+
+
+def test_a_text_without_blanks_is_found_by_its_signs() -> None:
+    text = "图书馆每天早上九点开门，下午六点关门，借书需要出示读者证，每人最多可以借五本书。"
+    spaced = "，\n".join(text.split("，"))
+
+    assert read_texts([f"资料：{spaced}\n问题"], [text]) == [text]
+    assert read_texts([f"资料：{text[:20]}……\n问题"], [text]) == [text[:20]]
 
 
 def test_a_text_that_is_not_there_was_not_read() -> None:
-    assert set_otherwise([LONG.upper()], [OTHER], []) == [False]
+    assert read_texts([LONG.upper()], [OTHER]) == [None]
 
 
 def test_what_other_documents_explain_proves_nothing() -> None:
     first, second = f"{LONG} {OTHER}", f"{OTHER} {QUERY} {LONG}"
     half = LONG.upper().split()[-8:] + OTHER.upper().split()[:8]
-    assert set_otherwise([first, second], [" ".join(half)], [first, second]) == [False]
+
+    assert read_texts([first, second], [first, second, " ".join(half)]) == [first, second, None]
 
 
 @pytest.mark.parametrize(

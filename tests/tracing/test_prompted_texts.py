@@ -12,13 +12,17 @@ from hypothesis import strategies as st
 from claimspan_tracing.capture.runs import Document
 from claimspan_tracing.read.answering import Generated, answering
 from claimspan_tracing.read.context import Candidates, Context, find_context
-from claimspan_tracing.read.prompted import InOrder, read_texts
+from claimspan_tracing.read.prompts import Prompts
 from claimspan_tracing.text import MAX_JOINED
 
 LONG = "The reservoir above the town holds ninety million litres, and was built before the war."
 OTHER = "Visitors may enter the museum from nine in the morning until six in the evening, daily."
 QUERY = "How much does the reservoir hold?"
 ANSWER = "It holds ninety million litres of water."
+
+
+def read_texts(prompts: Sequence[str], texts: Sequence[str]) -> list[str | None]:
+    return Prompts(prompts).read(texts)
 
 
 def test_a_text_with_other_white_space_is_there() -> None:
@@ -33,8 +37,9 @@ def test_an_empty_text_is_never_there() -> None:
     assert read_texts([LONG], ["", "  "]) == [None, None]
 
 
-def test_a_text_within_another_one_is_there_without_it() -> None:
-    assert read_texts([f"{LONG} Q"], [LONG[:28], LONG]) == [LONG[:28], LONG]
+def test_a_text_that_stands_only_within_another_one_was_read_with_it() -> None:
+    assert read_texts([f"{LONG} Q"], [LONG[:28], LONG]) == [None, LONG]
+    assert read_texts([f"{LONG} Q {LONG[:28]}"], [LONG[:28], LONG]) == [LONG[:28], LONG]
 
 
 def test_a_text_with_lines_between_its_parts_was_read_as_a_whole() -> None:
@@ -48,10 +53,18 @@ def test_a_prompt_that_ends_within_a_text_proves_nothing() -> None:
     assert read_texts([f"{LONG} {OTHER[:50]}"], [LONG, OTHER]) == [None, None]
 
 
-def test_a_sentence_that_is_quoted_from_the_middle_is_not_the_text() -> None:
-    text = f"{LONG} {OTHER} {LONG.upper()} {OTHER.upper()}"
+def test_sentences_that_were_picked_from_a_text_are_what_was_read_of_it() -> None:
+    text = f"{LONG} {OTHER} It is old. {QUERY} {ANSWER}"
 
-    assert read_texts([f"He said: {OTHER} Q"], [text]) == [None]
+    assert read_texts([f"He said: {OTHER} Q"], [text]) == [OTHER]
+    assert read_texts([f"{ANSWER} Also: {LONG} Q"], [text]) == [f"{LONG} \u2026 {ANSWER}"]
+
+
+def test_what_a_model_has_written_proves_no_text() -> None:
+    prompts = Prompts([f"Notes: {OTHER}\n{LONG}\nQ"])
+    prompts.write([OTHER])
+
+    assert prompts.read([f"{LONG} {OTHER}", OTHER]) == [LONG, None]
 
 
 def test_texts_with_the_same_beginning_do_not_prove_each_other() -> None:
@@ -93,20 +106,13 @@ def test_a_text_may_stand_there_as_python_writes_it() -> None:
     assert read_texts([f"[{text!r}] Q"], [text, OTHER]) == [text, None]
 
 
-@given(st.text("ab", max_size=30), st.lists(st.text("ab", max_size=6), max_size=8))
-def test_a_text_is_found_wherever_it_stands_whatever_was_looked_for_before(
-    around: str, texts: list[str]
-) -> None:
-    places = InOrder(around)
-
-    assert [places.has(text) for text in texts] == [text in around for text in texts]
-
-
 @given(st.permutations([LONG, OTHER, LONG[20:] + OTHER[:40], f"{LONG} {OTHER}"]))
 def test_the_order_of_texts_and_how_they_overlap_does_not_matter(texts: list[str]) -> None:
     prompt = f"{LONG} {OTHER}\n{LONG[20:]}{OTHER[:40]}\nQ"
+    within = (LONG, OTHER)
 
-    assert read_texts([prompt], texts) == texts
+    found = read_texts([prompt], texts)
+    assert found == [None if text in within else text for text in texts]
 
 
 @given(st.lists(st.text(), max_size=4), st.text())

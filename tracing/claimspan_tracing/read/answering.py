@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
 from claimspan.text.structured import structured_text
 from claimspan_tracing.grades import says_grade
+from claimspan_tracing.read.prompts import Prompts
 
 __all__ = [
     "MIN_HANDED_ON",
@@ -17,8 +19,8 @@ __all__ = [
     "gave",
     "is_handed_on",
     "is_no_answer",
+    "is_quoted",
     "may_have_given",
-    "was_asked",
 ]
 
 MIN_HANDED_ON: Final = 20
@@ -37,9 +39,9 @@ MIN_SHARED: Final = 0.5
 _WORD: Final = re.compile(r"\w+")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Generated:
-    """One generation that ended well, outside of every retriever."""
+    """One generation that ended well."""
 
     prompt: str
     """What the model read."""
@@ -55,6 +57,14 @@ class Generated:
 
     system: tuple[str, ...] = ()
     """What the system says of that."""
+
+    is_in_retriever: bool = False
+    """Whether a retriever asked the model: then its words are no answer, but may be retrieved."""
+
+    @cached_property
+    def words(self) -> Prompts:
+        """The prompt, in which the words of others are looked for."""
+        return Prompts([self.prompt])
 
 
 def gave(generation: Generated, response: str) -> bool:
@@ -79,51 +89,57 @@ def may_have_given(generation: Generated, response: str) -> bool:
     return len(shared) >= MIN_SHARED * len(words)
 
 
-def was_asked(generation: Generated, questions: Collection[str]) -> bool:
-    """Whether a prompt has one of the questions; each may have it where none is known."""
-    return not questions or any(question in generation.prompt for question in questions)
-
-
 def answering(
     generations: Sequence[Generated], response: str, asked: Collection[str] = ()
 ) -> list[Generated]:
     """Return the generations that the response rests on.
 
     The generation whose completion is nearest to the response gave it, with those before and after
-    it whose completion is another part of the response. Each one before these whose completion
-    stands in the prompt of one of them took part: the parts of a map-reduce, the first draft of a
-    refinement. Graders, titles and rejected drafts did not, nor did a model that was not asked the
-    question: it has prepared documents, which the model that answers has read. But an agent that a
-    tool asks took part if the tool returns its answer as it is: it was asked in other words.
+    it whose completion is another part of the response. Each one before these whose own words stand
+    in the prompt of one of them took part: the notes of a map-reduce, the first draft of a
+    refinement, a rewritten question, what a compressor or another agent has made of its sources.
+    Graders, titles and rejected drafts did not, nor did a model that only repeats what it was told.
 
     Args:
         generations: In the order in which they started.
         response: What the pipeline returned.
-        asked: The question, in its own words and in those that retrievers were asked; where it is
-            not known, each prompt may have it.
+        asked: The question, in its own words and in those that retrievers were asked; if none is
+            known, each prompt may have it. A completion of a few words takes part only if its model
+            was asked: they may stand in a later prompt by chance.
 
     Returns:
-        In the same order. All of them where no completion is part of the response: then it cannot
-        be told which one gave it.
+        In the same order. All of them if no completion is part of the response: then it cannot be
+        told which one gave it.
     """
     generations = generations[-MAX_GENERATIONS:]
-    shares = [_share(each.completion, response) for each in generations]
+    may_answer = [each for each in generations if not each.is_in_retriever]
+    shares = [_share(each.completion, response) for each in may_answer]
     if not any(shares):
-        return [*generations]
-    nearest = _unchecked(max(range(len(shares)), key=lambda at: (shares[at], at)), generations)
+        shares = [_shared_words(each.completion, response) for each in may_answer]
+    if not any(shares):
+        return may_answer
+    nearest = _unchecked(max(range(len(shares)), key=lambda at: (shares[at], at)), may_answer)
+    last = may_answer[nearest]
     found: list[Generated] = []
-    for index, each in reversed([*enumerate(generations)]):
-        is_part = index == nearest or _is_part(each, generations[nearest], response)
-        if (
-            is_part
-            or _is_told_by_tool(each, found)
-            or (
-                was_asked(each, asked)
-                and any(is_handed_on(each.completion, later.prompt) for later in found)
-            )
-        ):
+    for each in reversed(generations):
+        is_part = each is last or (not each.is_in_retriever and _is_part(each, last, response))
+        if is_part or any(_handed_on(each, later, asked) for later in found):
             found.append(each)
     return found[::-1]
+
+
+def _handed_on(each: Generated, later: Generated, asked: Collection[str]) -> bool:
+    """Whether a later prompt has what a model has said in words of its own."""
+    text = each.completion.strip()
+    if len(text) < MIN_HANDED_ON:
+        was_asked = not asked or any(question in each.prompt for question in asked)
+        return was_asked and is_handed_on(text, later.prompt)
+    return later.words.has(text) and not is_quoted(each)
+
+
+def is_quoted(generation: Generated) -> bool:
+    """Whether a model has only repeated what it was told: that is from outside."""
+    return generation.completion.strip() in generation.prompt
 
 
 def _unchecked(index: int, generations: Sequence[Generated]) -> int:
@@ -153,17 +169,18 @@ def _part_of(said: str, response: str) -> float:
     return len(short) / len(long) if short and short in long else 0.0
 
 
+def _shared_words(completion: str, response: str) -> float:
+    """The share of the longer text that both have in a row, if it is most of the shorter one.
+
+    As of an answer whose marks or citations were edited.
+    """
+    return Prompts([response]).share_of(completion)
+
+
 def _is_part(each: Generated, last: Generated, response: str) -> bool:
     """Whether a response was joined of completions, and this one is another part of it."""
     text = each.completion.strip()
     return len(text) >= MIN_HANDED_ON and text in response and text not in last.completion
-
-
-def _is_told_by_tool(each: Generated, later: Sequence[Generated]) -> bool:
-    """Whether a tool has returned to a later model what this one has said, and nothing else."""
-    said = each.completion.strip()
-    results = (text.strip() for one in later for text in one.tool_results)
-    return len(said) >= MIN_HANDED_ON and any(text == said for text in results)
 
 
 def is_handed_on(completion: str, prompt: str) -> bool:

@@ -186,7 +186,7 @@ def _asked(
 
 
 def _generated(generations: Sequence[tuple[Run, Generation]], of: Values) -> list[Generated]:
-    """Those that may have given the answer: a retriever's own rewrite queries."""
+    """Those that ended well."""
     return [
         Generated(
             of.text(each.prompt, MAX_PROMPT_BYTES),
@@ -196,9 +196,10 @@ def _generated(generations: Sequence[tuple[Run, Generation]], of: Values) -> lis
             else tuple([of.text(text, MAX_TEXT_BYTES) for text in each.tool_results]),
             _texts_of(each, TOLD, of),
             _texts_of(each, TOLD[:1], of),
+            run.has_ancestor(RunKind.RETRIEVER),
         )
         for run, each in generations
-        if counts(run) and not run.has_ancestor(RunKind.RETRIEVER)
+        if counts(run)
     ]
 
 

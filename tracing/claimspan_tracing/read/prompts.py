@@ -1,0 +1,613 @@
+"""Finds the texts that stand in prompts, which is the proof that a model has read them.
+
+A text is looked for as it is, and then by its words: their normal form knows neither white space
+nor marks, quotes and capitals, nor whether JSON, YAML, XML or Python has escaped them, so that one
+search finds a text however a template has written it. Each place in a prompt proves one text: the
+longest one that stands there, and of overlapping texts those that explain more of it.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+from itertools import accumulate, pairwise
+from typing import Final, NamedTuple
+
+__all__ = ["Prompts", "unexplained"]
+
+MIN_EVIDENCE: Final = 40
+"""Characters of a piece of a text that proves that it was read: texts about one subject do not
+share as many by chance. What is shorter is part of a sentence."""
+
+MIN_BEGINNING: Final = 16
+"""Characters of a beginning that count if a sign says that the text was shortened there."""
+
+MIN_ENDING: Final = 8
+"""Characters of an ending that count behind such a sign."""
+
+MIN_WHOLE: Final = 0.8
+"""Share of the words of a text that stand in the prompt if all of it does: marks at line breaks,
+numbers of lines and pages interrupt the others."""
+
+MIN_OWN: Final = 0.2
+"""Share of the words of a text that stand in the prompt which no other text explains: of a chunk
+that was dropped, the overlap with its neighbour stands there."""
+
+MIN_OWN_WORDS: Final = 3
+"""Words of its own that it must have."""
+
+MIN_SHARED: Final = 0.5
+"""Share of the words of the shorter of two texts that both have if one was made of the other."""
+
+IN_ROW: Final = 4
+"""Words in a row by which a text is looked for: shorter rows stand in many texts."""
+
+MANY: Final = 16
+"""Words in a row that prove a text as well as ``MIN_EVIDENCE`` do: one sign may be a word."""
+
+MAX_PLACES: Final = 20
+"""Places of a row of words that are looked at."""
+
+MAX_FINDS: Final = 200
+"""Places of a text that are looked at."""
+
+MAX_FEW: Final = 80
+"""Characters of a beginning that is too short to prove anything without a sign behind it."""
+
+MAX_TORN: Final = 40
+"""Characters of a word that was torn where a text was cut."""
+
+_BREAK: Final = "\0"
+"""Stands between two prompts."""
+
+_LEFT_OUT: Final = re.compile(
+    r"\s?(?:\.{2,}|\u2026|-{2,}|~{2,}|\*{3,}|[\[(<{] ?(?:\.{2,}|\u2026) ?[\])>}]"
+    r"|(?P<note>[\[(<{])[^\[\](){}<>]{1,60}[\])>}])\s?"
+)
+"""What stands where a part was left out: dots, or a note in brackets."""
+
+# --- the normal form -----------------------------------------------------------------------------
+
+_UNSPACED: Final = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+    "\U00020000-\U0002fa1f"
+)
+"""Scripts that put no blanks between words, so that each sign is looked for as a word."""
+
+_LETTER: Final = rf"[^\W_{_UNSPACED}]"
+_ESCAPE: Final = (
+    # Also escaped more than once, as JSON within JSON.
+    r"\\{1,4}(?:u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2})"
+    r"|&(?:amp;){0,3}(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z]{2,31});"
+)
+_ESCAPED: Final = re.compile(_ESCAPE)
+_WORD: Final = re.compile(rf"[{_UNSPACED}]|{_LETTER}+")
+_WORD_OR_ESCAPE: Final = re.compile(
+    # What JSON, YAML and Python write for line breaks, quotes and blanks ends a word.
+    rf"""\\{{1,4}}[nrtbf"'/_]|(?P<word>[{_UNSPACED}]|(?:{_ESCAPE}|{_LETTER})+)"""
+)
+_SURROGATES: Final = re.compile(r"[\ud800-\udbff][\udc00-\udfff]")
+
+
+class _Words:
+    """The words of a text in their normal form, each with its place in the text."""
+
+    def __init__(self, text: str) -> None:
+        self.words: Final[list[str]] = []
+        self.starts: Final[list[int]] = []
+        self.ends: Final[list[int]] = []
+        if "\\" not in text and "&" not in text:
+            for found in _WORD.finditer(text):
+                self._add(found[0], found)
+            return
+        for found in _WORD_OR_ESCAPE.finditer(text):
+            if (word := found["word"]) is not None:
+                if "\\" in word or "&" in word:
+                    for part in _WORD.findall(_SURROGATES.sub(_joined, _ESCAPED.sub(_read, word))):
+                        self._add(str(part), found)
+                else:
+                    self._add(word, found)
+
+    def _add(self, word: str, found: re.Match[str]) -> None:
+        self.words.append(word.casefold())
+        self.starts.append(found.start())
+        self.ends.append(found.end())
+
+    @cached_property
+    def line(self) -> str:
+        """All words with a blank around each."""
+        return f" {' '.join(self.words)} "
+
+    @cached_property
+    def offsets(self) -> list[int]:
+        """Where each word begins in the line, and where one behind the last would."""
+        return [*accumulate((len(word) + 1 for word in self.words), initial=1)]
+
+    def within(self, start: int, end: int) -> range:
+        """The words that are at least in part between two places of the text."""
+        return range(bisect_right(self.ends, start), bisect_left(self.starts, end))
+
+
+def _read(escape: re.Match[str]) -> str:
+    if escape[0].startswith("&"):
+        return html.unescape(f"&{escape[0][1:].replace('amp;', '') or 'amp;'}")
+    return chr(int(escape[0].lstrip("\\")[1:], 16))
+
+
+def _joined(pair: re.Match[str]) -> str:
+    return pair[0].encode("utf-16", "surrogatepass").decode("utf-16")
+
+
+# --- places in prompts ---------------------------------------------------------------------------
+
+
+class _Places:
+    """Parts of a text, none of which touch."""
+
+    def __init__(self) -> None:
+        self._starts: list[int] = []
+        self._ends: list[int] = []
+
+    def add(self, start: int, end: int) -> None:
+        first = bisect_left(self._ends, start)
+        last = bisect_right(self._starts, end)
+        if first < last:
+            start, end = min(start, self._starts[first]), max(end, self._ends[last - 1])
+        self._starts[first:last] = [start]
+        self._ends[first:last] = [end]
+
+    def __iter__(self) -> Iterator[tuple[int, int]]:
+        return zip(self._starts, self._ends, strict=True)
+
+    def meet(self, start: int, end: int) -> bool:
+        """Whether any of them has something of a part."""
+        at = bisect_right(self._ends, start)
+        return at < len(self._starts) and self._starts[at] < end
+
+    def end_of(self, place: int) -> int:
+        """The end of the part that holds a place; the place itself if none does."""
+        at = bisect_right(self._starts, place) - 1
+        return max(place, self._ends[at]) if at >= 0 else place
+
+    def gaps(self, start: int, end: int) -> Iterator[tuple[int, int]]:
+        """What of a part lies between them."""
+        for at in range(bisect_right(self._ends, start), bisect_left(self._starts, end)):
+            if start < self._starts[at]:
+                yield start, self._starts[at]
+            start = self._ends[at]
+        if start < end:
+            yield start, end
+
+
+class _Run(NamedTuple):
+    """Words of a text that stand in a row in the prompts."""
+
+    start: int
+    """The first one in the text."""
+
+    place: int
+    """The first one in the prompts."""
+
+    length: int
+    """Words."""
+
+
+class _Piece(NamedTuple):
+    """A part of a text that stands in the prompts."""
+
+    start: int
+    """Where it begins in the text."""
+
+    end: int
+    """Where it ends there."""
+
+    place: int
+    """Where it begins in the prompts."""
+
+    until: int
+    """Where it ends there."""
+
+
+class Prompts:
+    """Prompts, and what is known of each place in them."""
+
+    def __init__(self, prompts: Sequence[str]) -> None:
+        """Take the prompts that an answer rests on."""
+        self._text: Final = _BREAK.join(prompts)
+        self._written: Final = _Places()
+        self._taken: Final = _Places()
+
+    def write(self, texts: Iterable[str]) -> None:
+        """Note what models or users have written: where that stands, nothing else is proven."""
+        for text in texts:
+            for start, end in self._all_places(text.strip()):
+                self._written.add(start, end)
+
+    def has(self, text: str) -> bool:
+        """Whether a piece of a text that proves it stands there, whatever else explains that."""
+        return next(self._all_places(text.strip()), None) is not None
+
+    def share_of(self, text: str) -> float:
+        """How much of the prompts a text makes up that has most of its words there, up to 1."""
+        words = _Words(text)
+        n_there = sum(run.length for run in self._runs(words, WRITTEN))
+        n_all, n_words = len(self._words.words), len(words.words)
+        if not n_there or n_there < MIN_SHARED * min(n_all, n_words):
+            return 0.0
+        return n_there / max(n_all, n_words)
+
+    def read(self, texts: Sequence[str]) -> list[str | None]:
+        """Return what of each text was read, and take the places that prove it.
+
+        Args:
+            texts: Those of documents, the likelier ones first.
+
+        Returns:
+            For each the text itself; the pieces of it that stand in the prompts, with single
+            spaces, if others do not; or None if it was not read. None for all if the prompts end
+            within a text: they were cut, and prove nothing.
+        """
+        found: list[str | None] = [None] * len(texts)
+        self._read_as_they_are(texts, found)
+        # Alike texts are read by their words once, as they are as often as they stand there.
+        known = {text for text in found if text is not None}
+        missing = [at for at, part in enumerate(found) if part is None and texts[at] not in known]
+        words = {at: _Words(texts[at]) for at in missing if texts[at].strip()}
+        there = {at: share for at, each in words.items() if (share := self._covered(each))}
+        left = sorted(there, key=lambda at: (-there[at], at))
+        # In this order: a sentence that two texts share is the ending of one rather than a piece
+        # from the middle of the other.
+        for at in left:
+            if self._is_read_by_words(words[at]):
+                found[at] = texts[at]
+        left = [at for at in left if found[at] is None]
+        pieces = {at: self._beginning(texts[at], words[at]) for at in left}
+        for at in left:
+            kept = sorted([*pieces[at], *self._middle(texts[at], words[at], pieces[at])])
+            if kept and kept[-1].until == len(self._text) and texts[at][kept[-1].end :].strip():
+                return [None] * len(texts)
+            found[at] = self._together(texts[at], kept) or None
+        return found
+
+    # --- as they are ---
+
+    def _read_as_they_are(self, texts: Sequence[str], found: list[str | None]) -> None:
+        # Without the white space around it, which frameworks take off as they join texts.
+        inner = [text.strip() for text in texts]
+        places = [*_first_places(self._text, inner)]
+        looked: dict[str, int] = {}
+        for at in sorted(range(len(texts)), key=lambda at: -len(inner[at])):
+            text, first = inner[at], looked.get(inner[at], places[at])
+            if first < 0 or not text:
+                continue
+            for place in self._places_from(text, first):
+                end = place + len(text)
+                if self._is_its_own(text, place, end):
+                    self._taken.add(place, end)
+                    found[at] = texts[at]
+                    looked[text] = place
+                    break
+            else:
+                looked[text] = -1
+
+    def _places_from(self, text: str, first: int) -> Iterator[int]:
+        """Yield where a text stands, from a place on and then before it."""
+        n_found = 0
+        for start, stop in ((first, len(self._text)), (0, first + len(text) - 1)):
+            place = self._text.find(text, start, stop)
+            while place >= 0 and n_found < MAX_FINDS:
+                n_found += 1
+                yield place
+                place = self._text.find(text, place + 1, stop)
+
+    def _is_its_own(self, text: str, start: int, end: int) -> bool:
+        """Whether a place proves a text that stands there as it is."""
+        if len(text) < MIN_EVIDENCE and not self._is_apart(text, start, end):
+            return False
+        if self._written.meet(start, end):
+            return False
+        gaps = [self._text[gap:until] for gap, until in self._taken.gaps(start, end)]
+        has_words = any(sign.isalnum() for sign in text)
+        return any(any(map(str.isalnum, gap)) if has_words else gap.strip() for gap in gaps)
+
+    def _is_apart(self, text: str, start: int, end: int) -> bool:
+        """Whether a short text is no part of a word or a number."""
+        before = self._text[max(0, start - 2) : start]
+        is_escaped = before[:1] == "\\" and before[1:] in {"n", "r", "t"}
+        is_within = before[-1:].isalnum() and text[0].isalnum() and not is_escaped
+        return not is_within and not (self._text[end : end + 1].isalnum() and text[-1].isalnum())
+
+    # --- by their words ---
+
+    @cached_property
+    def _words(self) -> _Words:
+        return _Words(self._text)
+
+    @cached_property
+    def _rows(self) -> dict[tuple[str, ...], list[int]]:
+        rows: dict[tuple[str, ...], list[int]] = {}
+        for place, row in enumerate(_rows_of(self._words.words)):
+            at = rows.setdefault(row, [])
+            if len(at) < MAX_PLACES:
+                at.append(place)
+        return rows
+
+    def _covered(self, words: _Words) -> float:
+        """The share of the rows of words that the prompts have."""
+        rows = [row in self._rows for row in _rows_of(words.words)]
+        return sum(rows) / len(rows) if rows else float(self._is_whole(words))
+
+    def _is_whole(self, words: _Words) -> bool:
+        return len(words.line) - 2 >= MIN_BEGINNING and words.line in self._words.line
+
+    def _is_read_by_words(self, words: _Words) -> bool:
+        """Whether a text stands there but for what interrupts it; takes its places."""
+        runs = [*self._whole_runs(words)] or [*self._runs(words, TAKEN)]
+        covered = sum(run.length for run in runs)
+        if covered < MIN_WHOLE * len(words.words) or not self._has_own(runs, covered):
+            return False
+        for run in runs:
+            self._take(*self._place_of(run))
+        return True
+
+    def _has_own(self, runs: Sequence[_Run], covered: int) -> bool:
+        own = sum(self._state.count(FREE, run.place, run.place + run.length) for run in runs)
+        return own >= max(1, min(MIN_OWN_WORDS, covered), MIN_OWN * covered)
+
+    @cached_property
+    def _state(self) -> bytearray:
+        """Of each word whether it is free, taken, or written by a model."""
+        state = bytearray(len(self._words.words))
+        for places, mark in ((self._taken, TAKEN), (self._written, WRITTEN)):
+            for start, end in places:
+                within = self._words.within(start, end)
+                state[within.start : within.stop] = bytes([mark]) * len(within)
+        return state
+
+    def _take(self, start: int, end: int) -> None:
+        self._taken.add(start, end)
+        within = self._words.within(start, end)
+        self._state[within.start : within.stop] = bytes([TAKEN]) * len(within)
+
+    def _whole_runs(self, words: _Words) -> Iterator[_Run]:
+        """Yield the first place at which all words stand in a row, and one of them is free."""
+        at = self._words.line.find(words.line) if self._is_whole(words) else -1
+        for _ in range(MAX_PLACES):
+            if at < 0:
+                return
+            place = bisect_left(self._words.offsets, at + 1)
+            there = self._state[place : place + len(words.words)]
+            if FREE in there and WRITTEN not in there:
+                yield _Run(0, place, len(words.words))
+                return
+            at = self._words.line.find(words.line, at + 1)
+
+    def _runs(self, words: _Words, most: int) -> Iterator[_Run]:
+        """Yield the longest runs of a text, free ones first.
+
+        Args:
+            words: Those of the text.
+            most: The last of the marks that a word in the prompts may have.
+        """
+        state = self._state
+        at, next_place = 0, -1
+        while at + IN_ROW <= len(words.words):
+            best, best_key = None, (0, 0, False)
+            for place in self._rows.get(tuple(words.words[at : at + IN_ROW]), ()):
+                length = self._length(words.words, at, place, most)
+                own = state.count(FREE, place, place + length)
+                key = own, length, place >= next_place
+                if length >= IN_ROW and key > best_key:
+                    best, best_key = _Run(at, place, length), key
+            if best is None:
+                at += 1
+            else:
+                yield best
+                at, next_place = at + best.length, best.place + best.length
+
+    def _length(self, words: Sequence[str], at: int, place: int, most: int) -> int:
+        others, state, length = self._words.words, self._state, 0
+        while (
+            at + length < len(words)
+            and place + length < len(others)
+            and words[at + length] == others[place + length]
+            and state[place + length] <= most
+        ):
+            length += 1
+        return length
+
+    def _place_of(self, run: _Run) -> tuple[int, int]:
+        return self._words.starts[run.place], self._words.ends[run.place + run.length - 1]
+
+    def _beginning(self, text: str, words: _Words) -> list[_Piece]:
+        """The beginning of a text, with what follows it behind signs for what was left out."""
+        runs: list[_Run] = []
+        kept: list[_Piece] = []
+        for run in self._runs(words, TAKEN):
+            piece = self._piece(text, words, run)
+            if kept and not _LEFT_OUT.fullmatch(self._text, kept[-1].until, piece.place):
+                continue
+            if not kept and run.start:
+                break
+            runs.append(run)
+            kept.append(piece)
+        covered = sum(run.length for run in runs)
+        if not kept or not self._has_own(runs, covered):
+            kept = self._few_words(text)
+        elif kept[0].end - kept[0].start < MIN_EVIDENCE and not _is_sign(self._text, kept[0].until):
+            kept = []
+        if kept and (sign := _LEFT_OUT.match(self._text, kept[-1].until)) is not None:
+            kept += self._ending(text, sign.end(), kept[-1].end)
+        for piece in kept:
+            self._take(piece.place, piece.until)
+        return kept
+
+    def _piece(self, text: str, words: _Words, run: _Run) -> _Piece:
+        """A run with the signs around it, and with the parts of words that were torn there."""
+        start, end = words.starts[run.start], words.ends[run.start + run.length - 1]
+        place, until = self._place_of(run)
+        behind = _common(text[end : end + MAX_TORN], self._text[until : until + MAX_TORN])
+        before = _common(
+            text[max(0, start - MAX_TORN) : start][::-1],
+            self._text[max(0, place - MAX_TORN) : place][::-1],
+        )
+        return _Piece(start - before, end + behind, place - before, until + behind)
+
+    def _few_words(self, text: str) -> list[_Piece]:
+        """The first words of a text, if a sign says that it was shortened there."""
+        start = len(text) - len(text.lstrip())
+        stem = text[start : start + MIN_BEGINNING]
+        place = self._text.find(stem) if len(stem) == MIN_BEGINNING else -1
+        for _ in range(MAX_PLACES):
+            if place < 0:
+                break
+            length = _common(text[start : start + MAX_FEW], self._text[place : place + MAX_FEW])
+            until = place + len(self._text[place : place + length].rstrip())
+            is_word = place == 0 or not self._text[place - 1].isalnum()
+            if is_word and _is_sign(self._text, until) and not self._written.meet(place, until):
+                return [_Piece(start, start + until - place, place, until)]
+            place = self._text.find(stem, place + 1)
+        return []
+
+    def _middle(self, text: str, words: _Words, known: Sequence[_Piece]) -> Iterator[_Piece]:
+        """Yield and take other pieces that nothing else explains, as sentences that were picked."""
+        for run in self._runs(words, FREE):
+            piece = self._piece(text, words, run)
+            is_new = all(piece.end <= each.start or each.end <= piece.start for each in known)
+            if is_new and (piece.end - piece.start >= MIN_EVIDENCE or run.length >= MANY):
+                self._take(piece.place, piece.until)
+                yield piece
+
+    def _together(self, text: str, pieces: Sequence[_Piece]) -> str:
+        """Pieces as one text, with what stands between them in the prompt."""
+        parts = [text[piece.start : piece.end] for piece in pieces[:1]]
+        for before, piece in pairwise(pieces):
+            sign = _LEFT_OUT.fullmatch(self._text, before.until, piece.place)
+            parts += [sign[0] if sign else " \u2026 ", text[piece.start : piece.end]]
+        return " ".join("".join(parts).split())
+
+    def _ending(self, text: str, place: int, start: int) -> list[_Piece]:
+        """The last words of a text that stand at a place, behind a sign."""
+        last = len(text.rstrip())
+        for length in range(MIN_EVIDENCE, MIN_ENDING - 1, -1):
+            ending = text[last - length : last]
+            if self._text.startswith(ending, place) and text[start : last - length].strip():
+                return [_Piece(last - length, last, place, place + length)]
+        return []
+
+    def _all_places(self, text: str) -> Iterator[tuple[int, int]]:
+        """Yield where a text stands: as it is, else by its words, else in pieces that prove it."""
+        places = [*self._exact_places(text)]
+        yield from places
+        if not places and len(text) >= MIN_BEGINNING:
+            yield from self._proven(self._runs(words := _Words(text), WRITTEN), words)
+
+    def _exact_places(self, text: str) -> Iterator[tuple[int, int]]:
+        place = self._text.find(text) if text else -1
+        for _ in range(MAX_FINDS):
+            if place < 0:
+                return
+            if len(text) >= MIN_EVIDENCE or self._is_apart(text, place, place + len(text)):
+                yield place, place + len(text)
+            place = self._text.find(text, place + len(text))
+
+    def _proven(self, runs: Iterable[_Run], words: _Words) -> Iterator[tuple[int, int]]:
+        for run in runs:
+            place, until = self._place_of(run)
+            is_all = run.length == len(words.words)
+            if is_all or until - place >= MIN_EVIDENCE or run.length >= MANY:
+                yield place, until
+
+    def left(self, known: Iterable[str]) -> Iterator[str]:
+        """Yield what of the prompts no known text explains: a prompt, or paragraphs of it.
+
+        A paragraph that holds a known text is the frame that a template has put around it, and one
+        that shares most of its words with them was made of them. What goes on behind the end of a
+        known text is a paragraph by itself.
+        """
+        explained, shared = _Places(), set[int]()
+        for text in known:
+            words = _Words(text)
+            runs = [*self._runs(words, WRITTEN)]
+            shared.update(at for run in runs for at in range(run.place, run.place + run.length))
+            for start, end in (*self._exact_places(text.strip()), *self._proven(runs, words)):
+                explained.add(start, end)
+        start = 0
+        for text in self._text.split(_BREAK):
+            places = [
+                (start + each.start(), start + each.end()) for each in _PARAGRAPH.finditer(text)
+            ]
+            left = [self._unexplained(*place, explained, shared) for place in places]
+            if left == [self._text[first:last] for first, last in places]:
+                yield from filter(str.strip, [text])
+            else:
+                yield from (rest for each in left if len(rest := each.strip()) >= MIN_EVIDENCE)
+            start += len(text) + len(_BREAK)
+
+    def _unexplained(self, start: int, end: int, explained: _Places, shared: set[int]) -> str:
+        """What of a paragraph is of its own."""
+        start = explained.end_of(start)
+        words = self._words.within(start, end)
+        is_made = len(shared.intersection(words)) >= MIN_SHARED * max(1, len(words))
+        return "" if is_made or explained.meet(start, end) else self._text[start:end]
+
+
+_PARAGRAPH: Final = re.compile(r"(?:[^\n]|\n(?!\s*\n))+")
+
+FREE, TAKEN, WRITTEN = 0, 1, 2
+"""Of a word in a prompt: nothing explains it, a document does, or a model has written it."""
+
+
+def _rows_of(words: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    return zip(*(words[start:] for start in range(IN_ROW)), strict=False)
+
+
+def _is_sign(text: str, place: int) -> bool:
+    """Whether dots stand at a place, and no note: that may be any text in brackets."""
+    sign = _LEFT_OUT.match(text, place)
+    return sign is not None and sign["note"] is None
+
+
+def _common(one: str, other: str) -> int:
+    """Characters with which both begin."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((at for at, (a, b) in pairs if a != b), min(len(one), len(other)))
+
+
+def _first_places(around: str, texts: Iterable[str]) -> Iterator[int]:
+    """Yield a place of each text; -1 if it has none.
+
+    Each is looked for behind the one before it, and elsewhere only then: a template puts the same
+    signs between all chunks, so that most are found without a search.
+    """
+    end = between = 0
+    for text in texts:
+        place = end + between
+        if not around.startswith(text, place):
+            place = around.find(text, end)
+            if place < 0:
+                place = around.find(text, 0, end + len(text))
+            between = max(0, place - end)
+        if place >= 0 and text:
+            end = place + len(text)
+        yield place if text else -1
+
+
+def unexplained(texts: Iterable[str], known: Iterable[str]) -> Iterator[str]:
+    """Yield what no known text explains of others, as ``Prompts.left`` tells it."""
+    known = [*filter(None, map(str.strip, known))]
+    # Most consist of nothing but documents, which is told without a look at their words.
+    rest = [text for text in texts if not _is_explained(text, known)]
+    return Prompts(rest).left(known)
+
+
+def _is_explained(text: str, known: Sequence[str]) -> bool:
+    pairs = zip(known, _first_places(text, known), strict=True)
+    inside = {each for each, place in pairs if place >= 0}
+    if inside and len(text) - sum(map(len, inside)) < MIN_EVIDENCE:
+        return True
+    inner = text.strip()
+    return any(inner in each for each in known)
