@@ -103,11 +103,12 @@ def made_up_passages(chance: Random, count: int) -> list[Passage]:
     found: list[Passage] = []
     for index, place in enumerate(chance.sample(PLACES, count)):
         between = chance.choice([" ", " ", "\n"])
-        lines = [next(sentences).format(place=place, n=next(numbers)) for _ in range(chance.randint(1, 4))]
+        lines = [
+            next(sentences).format(place=place, n=next(numbers))
+            for _ in range(chance.randint(1, 4))
+        ]
         found.append(Passage(f"p{index}", between.join(lines)))
     return found
-
-
 
 
 class OwnWords:

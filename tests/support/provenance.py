@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 from xml.sax.saxutils import escape
 
-import yaml
+import yaml  # type: ignore[import-untyped]  # it has no types of its own
 
 from made_up_texts import Passage
 
@@ -33,7 +33,6 @@ __all__ = [
     "cut",
     "cut_off",
     "one_line",
-    "picked",
     "plain",
     "texts_of",
 ]
@@ -62,10 +61,10 @@ class Step:
     """One step, as a framework runs it."""
 
     name: str
-    kind: Literal["retrieve", "model", "code"]
+    kind: Literal["retrieve", "tool", "model", "code"]
     takes: tuple[str, ...]
     make: Callable[..., Any]
-    """Makes of what it takes a query for a retriever, a prompt for a model, or a value."""
+    """Makes of what it takes a query for a retriever or tool, a prompt for a model, or a value."""
 
     gives: Any
     """What comes of it by construction; None for the call of a model that fails."""
@@ -76,6 +75,9 @@ class Pipeline:
     """Steps, what is returned of what they make, and what the answer rests on."""
 
     question: str
+    given: Mapping[str, list[Passage]]
+    """Documents that it is called with, beside the question."""
+
     steps: tuple[Step, ...]
     answer: str
     """The step that makes the answer."""
@@ -86,6 +88,9 @@ class Pipeline:
 
     read: Mapping[str, frozenset[str]]
     """Each passage that reached the answer, with all of its text and with what was left of it."""
+
+    documents: frozenset[str]
+    """Those of them that are documents, which have ids."""
 
     described: str = field(repr=False)
 
@@ -100,13 +105,29 @@ class Composition:
         self.question = Made("question", question)
         self._steps: list[Step] = []
         self._lines: list[str] = []
+        self._given: dict[str, list[Passage]] = {}
         self._whole: dict[str, str] = {}
+        self._pages: set[str] = set()
+
+    def give(self, name: str, documents: Sequence[Passage]) -> Made:
+        """Have the pipeline called with documents."""
+        self._whole |= {each.id: each.text for each in documents}
+        self._given[name] = list(documents)
+        self._lines.append(f"{name} = {documents!r}")
+        return Made(name, list(documents), frozenset(documents))
 
     def retrieve(self, name: str, query: Made, found: Sequence[Passage]) -> Made:
         """Have a retriever find passages by a query."""
         self._whole |= {each.id: each.text for each in found}
         step = Step(name, "retrieve", (query.name,), str, list(found))
         return self._add(step, list(found), frozenset(found), found)
+
+    def tool(self, name: str, query: Made, found: Passage) -> Made:
+        """Have a tool return a text."""
+        self._whole[found.id] = found.text
+        self._pages.add(found.id)
+        step = Step(name, "tool", (query.name,), str, found)
+        return self._add(step, found.text, frozenset({found}), found)
 
     def model(
         self,
@@ -154,11 +175,13 @@ class Composition:
             left.setdefault(each.id, {one_line(self._whole[each.id])}).add(one_line(each.text))
         return Pipeline(
             question=str(self.question.value),
+            given=self._given,
             steps=tuple(self._steps),
             answer=answer.name,
             response=str(answer.value),
             beside=tuple(each.name for each in beside),
             read={each: frozenset(texts) for each, texts in sorted(left.items())},
+            documents=frozenset(left) - self._pages,
             described="\n".join(self._lines),
         )
 
@@ -187,11 +210,6 @@ def texts_of(*values: Value) -> list[str]:
         for value in values
         for text in ([value] if isinstance(value, str) else [each.text for each in value])
     ]
-
-
-def picked(documents: list[Passage], *kept: int) -> list[Passage]:
-    """Return the passages at some places, in this order."""
-    return [documents[place] for place in kept]
 
 
 # --- how texts are put into a prompt -------------------------------------------------------------
@@ -230,7 +248,7 @@ def _json_with_letters(texts: list[str]) -> str:
 
 def as_yaml(texts: list[str]) -> str:
     r"""Put texts into a prompt as YAML, which folds lines and writes letters as ``\u010C``."""
-    return yaml.safe_dump([{"text": text, "rank": rank} for rank, text in enumerate(texts, 1)])
+    return str(yaml.safe_dump([{"text": text, "rank": rank} for rank, text in enumerate(texts, 1)]))
 
 
 def _markdown(texts: list[str]) -> str:

@@ -3,42 +3,68 @@
 # No postponed annotations: Haystack before 2.24 takes the types of a component as they stand.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false, reportUntypedFunctionDecorator=false
+# pyright: reportMissingTypeStubs=false
 # The frameworks leave some of their generics and decorators open.
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Mapping
-from operator import itemgetter
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, TypedDict
 
 from haystack import Document as HaystackDocument
 from haystack import Pipeline as HaystackPipeline
 from haystack import component
+from haystack.components.agents import Agent
 from haystack.dataclasses import ChatMessage
+from haystack.tools.tool import Tool
+from langchain.agents import create_agent
 from langchain_core.documents import Document as LangChainDocument
 from langchain_core.runnables import Runnable, RunnableLambda, RunnablePassthrough
+from langchain_core.tools import StructuredTool
 from langgraph.graph import StateGraph
 from llama_index.core.schema import NodeWithScore, TextNode
+from llama_index.core.tools import FunctionTool
 from llama_index.core.workflow import Event, StartEvent, StopEvent, Workflow, step
 from llama_index_instrumentation import get_dispatcher
+
+from hs_tools import PARAMETERS, Calls
 
 from hs_scripts import Says
 from hs_scripts import Shelf as HaystackShelf
 from lc_pipelines import Script as LangChainScript
 from lc_pipelines import Shelf as LangChainShelf
+from lc_pipelines import calls
+from li_agents import ask_agent
 from li_pipelines import Script as LlamaIndexScript
 from li_pipelines import Shelf as LlamaIndexShelf
 from made_up_texts import Passage
 from provenance import Pipeline, Step, Value
 
-__all__ = ["HAYSTACK", "LANGCHAIN", "LLAMA_INDEX", "Way"]
+__all__ = ["HAYSTACK", "LANGCHAIN", "LLAMA_INDEX", "Way", "Ways"]
 
 span = get_dispatcher("app_of_provenance_frameworks").span
 
 Values = Mapping[str, Any]
 
 
-class NoContact(Exception):
+Way = Callable[[Pipeline], object]
+"""Runs a pipeline, and returns its answer."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Ways:
+    """How a pipeline is written in a framework."""
+
+    in_full: Sequence[Way]
+    """As a function, as a chain, as a graph, or whatever else there is."""
+
+    as_a_tool: Way
+    """All but its last step is a tool, which an agent calls before it says the answer."""
+
+
+class NoContactError(Exception):
     """What the call of a model raises that fails."""
 
 
@@ -47,8 +73,24 @@ def _taken(step: Step, values: Values, plain: Callable[[Any], Value]) -> Any:
     return step.make(*(plain(values[each]) for each in step.takes))
 
 
-Way = Callable[[Pipeline], object]
-"""Runs a pipeline, and returns its answer."""
+def _tool(found: str) -> Callable[[str], str]:
+    def look_up(query: str) -> str:
+        """Look something up."""
+        return found
+
+    return look_up
+
+
+def _asking(way: Way, pipeline: Pipeline) -> Callable[[str], str]:
+    """Return a tool that runs a pipeline up to the step before its last."""
+    *steps, _ = pipeline.steps
+    before = dataclasses.replace(pipeline, steps=tuple(steps), answer=steps[-1].name)
+
+    def research(query: str) -> str:
+        """Ask the researcher."""
+        return str(way(before))
+
+    return research
 
 
 def _returned(pipeline: Pipeline, values: Values) -> Any:
@@ -82,32 +124,45 @@ def _step_of_langchain(step: Step, values: Values) -> Any:
     match step.kind:
         case "retrieve":
             return LangChainShelf(documents=_to_langchain(step.gives)).invoke(made)
+        case "tool":
+            tool = StructuredTool.from_function(_tool(step.gives.text))
+            return tool.invoke({"query": made})
         case "model":
             system, user = made
-            model = LangChainScript(lines=[step.gives or NoContact()])
-            with contextlib.suppress(NoContact):
+            model = LangChainScript(lines=[step.gives or NoContactError()])
+            with contextlib.suppress(NoContactError):
                 return str(model.invoke([("system", system), ("human", user)]).content)
         case "code":
             return _to_langchain(made)
 
 
+def _in_langchain(pipeline: Pipeline) -> dict[str, Any]:
+    """Return what a pipeline is called with."""
+    given = {name: _to_langchain(documents) for name, documents in pipeline.given.items()}
+    return {"question": pipeline.question, **given}
+
+
 def _langchain_function(pipeline: Pipeline) -> object:
-    def answer(question: str) -> object:
-        values: dict[str, Any] = {"question": question}
+    def answer(asked: dict[str, Any]) -> object:
+        values = {**asked}
         for each in pipeline.steps:
             values[each.name] = _step_of_langchain(each, values)
         return _returned(pipeline, values)
 
-    return _answer(RunnableLambda(answer).invoke(pipeline.question))
+    return _answer(RunnableLambda(answer).invoke(_in_langchain(pipeline)))
 
 
 def _langchain_chain(pipeline: Pipeline) -> object:
-    chain: Runnable[Any, Any] = RunnableLambda(lambda question: {"question": question})
+    # Without documents, a chain is asked a question alone.
+    called = _in_langchain(pipeline) if pipeline.given else pipeline.question
+    chain: Runnable[Any, Any] = RunnableLambda(
+        lambda asked: {"question": asked} if isinstance(asked, str) else asked
+    )
     for each in pipeline.steps:
-        made = RunnableLambda[Any, Any](lambda values, each=each: _step_of_langchain(each, values))
-        chain |= RunnablePassthrough.assign(**{each.name: made})
+        made = partial(_step_of_langchain, each)
+        chain |= RunnablePassthrough.assign(**{each.name: RunnableLambda[Any, Any](made)})
     chain |= RunnableLambda(lambda values: _returned(pipeline, values))
-    return _answer(chain.invoke(pipeline.question))
+    return _answer(chain.invoke(called))
 
 
 def _langgraph(pipeline: Pipeline) -> object:
@@ -117,12 +172,12 @@ def _langgraph(pipeline: Pipeline) -> object:
     def _named(state: Values) -> Values:
         return {**state, pipeline.answer: state.get("answer")}
 
-    names = ["question", *(_key(pipeline, each.name) for each in pipeline.steps)]
-    State: Any = TypedDict("State", dict.fromkeys(names, Any), total=False)  # type: ignore[misc]  # made of data
-    graph: Any = StateGraph(State)
+    names = ["question", *pipeline.given, *(_key(pipeline, each.name) for each in pipeline.steps)]
+    state: Any = TypedDict("state", dict.fromkeys(names, Any), total=False)  # type: ignore[misc]  # made of data
+    graph: Any = StateGraph(state)
     graph.add_sequence([(f"make_{each.name}", node(each)) for each in pipeline.steps])
     graph.set_entry_point(f"make_{pipeline.steps[0].name}")
-    return _answer(graph.compile().invoke({"question": pipeline.question}))
+    return _answer(graph.compile().invoke(_in_langchain(pipeline)))
 
 
 def _key(pipeline: Pipeline, name: str) -> str:
@@ -130,8 +185,14 @@ def _key(pipeline: Pipeline, name: str) -> str:
     return "answer" if name == pipeline.answer else name
 
 
-LANGCHAIN: list[Way] = [_langchain_function, _langchain_chain, _langgraph]
-"""The ways to write a pipeline in LangChain."""
+def _langchain_agent(pipeline: Pipeline) -> object:
+    tool = StructuredTool.from_function(_asking(_langchain_chain, pipeline))
+    model = LangChainScript(lines=[calls("research", query="all"), pipeline.response])
+    agent: Any = create_agent(model, [tool])
+    return agent.invoke({"messages": [("user", pipeline.question)]})["messages"][-1].content
+
+
+LANGCHAIN = Ways([_langchain_function, _langchain_chain, _langgraph], _langchain_agent)
 
 
 # --- LlamaIndex ---------------------------------------------------------------------------------
@@ -157,24 +218,30 @@ def _step_of_llama_index(step: Step, values: Values) -> Any:
     match step.kind:
         case "retrieve":
             return LlamaIndexShelf(_to_llama_index(step.gives)).retrieve(made)
+        case "tool":
+            return FunctionTool.from_defaults(_tool(step.gives.text)).call(made).content
         case "model":
-            error = NoContact() if step.gives is None else None
-            with contextlib.suppress(NoContact):
+            error = NoContactError() if step.gives is None else None
+            with contextlib.suppress(NoContactError):
                 model = LlamaIndexScript(said=step.gives, error=error)
                 return model.complete("\n\n".join(made)).text
         case "code":
             return _to_llama_index(made)
 
 
+def _given_llama_index(pipeline: Pipeline) -> dict[str, Any]:
+    return {name: _to_llama_index(documents) for name, documents in pipeline.given.items()}
+
+
 def _llama_index_function(pipeline: Pipeline) -> object:
     @span
-    def answer(question: str) -> object:
-        values: dict[str, Any] = {"question": question}
+    def answer(question: str, **given: Any) -> object:
+        values = {"question": question, **given}
         for each in pipeline.steps:
             values[each.name] = _step_of_llama_index(each, values)
         return _returned(pipeline, values)
 
-    return _answer(answer(pipeline.question))
+    return _answer(answer(pipeline.question, **_given_llama_index(pipeline)))
 
 
 class Next(Event):
@@ -193,7 +260,8 @@ class _Steps(Workflow):
 
     @step
     async def begin(self, event: StartEvent) -> Next:
-        return Next(place=0, made={"question": event.question})
+        names = ["question", *self.pipeline.given]
+        return Next(place=0, made={name: event.get(name) for name in names})
 
     @step
     async def go_on(self, event: Next) -> Next | StopEvent:
@@ -206,13 +274,24 @@ class _Steps(Workflow):
 
 def _workflow(pipeline: Pipeline) -> object:
     async def run() -> object:
-        return await _Steps(pipeline).run(question=pipeline.question)
+        given = _given_llama_index(pipeline)
+        return await _Steps(pipeline).run(question=pipeline.question, **given)
 
     return _answer(asyncio.run(run()))
 
 
-LLAMA_INDEX: list[Way] = [_llama_index_function, _workflow]
-"""The ways to write a pipeline in LlamaIndex."""
+def _llama_index_agent(pipeline: Pipeline) -> object:
+    ask = _asking(_llama_index_function, pipeline)
+
+    def research(input: str) -> str:
+        """Ask the researcher."""
+        return ask(input)
+
+    tools = [FunctionTool.from_defaults(research)]
+    return asyncio.run(ask_agent(tools, pipeline.question, pipeline.response))
+
+
+LLAMA_INDEX = Ways([_llama_index_function, _workflow], _llama_index_agent)
 
 
 # --- Haystack -----------------------------------------------------------------------------------
@@ -241,7 +320,8 @@ class Code:
     def __init__(self, step: Step, output: str, kind: Any) -> None:
         self.step = step
         self.output = output
-        component.set_input_types(self, **dict.fromkeys(step.takes, Any))
+        inputs: dict[str, Any] = dict.fromkeys(step.takes, Any)
+        component.set_input_types(self, **inputs)
         component.set_output_types(self, **{output: kind})
 
     def run(self, **values: Any) -> dict[str, Any]:
@@ -258,7 +338,8 @@ class Result:
 
     def __init__(self, beside: tuple[str, ...]) -> None:
         self.beside = beside[0]
-        component.set_input_types(self, **dict.fromkeys(("answer", *beside), Any))
+        inputs: dict[str, Any] = dict.fromkeys(("answer", *beside), Any)
+        component.set_input_types(self, **inputs)
         component.set_output_types(self, **{"answer": str, self.beside: str})
 
     def run(self, **values: Any) -> dict[str, Any]:
@@ -270,8 +351,9 @@ class _Components:
 
     def __init__(self, pipeline: Pipeline) -> None:
         self.made = HaystackPipeline()
-        self.question = pipeline.question
-        self.inputs: dict[str, dict[str, str]] = {}
+        given = {name: _to_haystack(documents) for name, documents in pipeline.given.items()}
+        self.given = {"question": pipeline.question, **given}
+        self.inputs: dict[str, dict[str, Any]] = {}
         self.outputs: dict[str, str] = {}
         for each in pipeline.steps:
             # A component that raises would end the pipeline.
@@ -285,8 +367,10 @@ class _Components:
 
     def add(self, each: Step) -> str:
         match each.kind:
-            case "retrieve":
-                shelf = HaystackShelf(_to_haystack(each.gives))
+            # A tool that is no agent's is a search, which finds documents.
+            case "retrieve" | "tool":
+                found = [each.gives] if each.kind == "tool" else each.gives
+                shelf = HaystackShelf(_to_haystack(found))
                 self.made.add_component(each.name, shelf)
                 self.connect(each, each.name, "query")
                 return f"{each.name}.documents"
@@ -307,8 +391,8 @@ class _Components:
 
     def connect(self, each: Step, name: str, socket: str | None = None) -> None:
         for taken in each.takes:
-            if taken == "question":
-                self.inputs.setdefault(name, {})[socket or taken] = self.question
+            if taken in self.given:
+                self.inputs.setdefault(name, {})[socket or taken] = self.given[taken]
             else:
                 self.made.connect(self.outputs[taken], f"{name}.{socket or taken}")
 
@@ -322,5 +406,11 @@ def _components(pipeline: Pipeline) -> object:
     return _from_haystack(returned[name][socket])
 
 
-HAYSTACK: list[Way] = [_components]
-"""The ways to write a pipeline in Haystack."""
+def _haystack_agent(pipeline: Pipeline) -> object:
+    model: Any = Calls(pipeline.response, tool="research")
+    tool = Tool("research", "Asks the researcher.", PARAMETERS, _asking(_components, pipeline))
+    run = Agent(chat_generator=model, tools=[tool]).run
+    return run([ChatMessage.from_user(pipeline.question)])["last_message"].text
+
+
+HAYSTACK = Ways([_components], _haystack_agent)

@@ -19,12 +19,11 @@ from provenance import (
     Value,
     cut,
     cut_off,
-    picked,
     plain,
     texts_of,
 )
 
-__all__ = ["asking", "drawn", "noting", "refined"]
+__all__ = ["asking", "drawn", "graded", "grading", "noting", "refined"]
 
 QUESTIONS: Final = (
     "What should somebody who comes here for the first time keep in mind?",
@@ -74,6 +73,21 @@ def refined(place: int) -> Callable[..., Prompt]:
     return prompt
 
 
+def grading(place: int) -> Callable[..., Prompt]:
+    """Return what makes a prompt that asks whether one of the passages is relevant."""
+
+    def prompt(question: str, documents: list[Passage]) -> Prompt:
+        shown = f"Document:\n{documents[place].text}\n\nQuestion: {question}"
+        return "Is the document relevant? Say yes or no.", shown
+
+    return prompt
+
+
+def graded(documents: list[Passage], *grades: str) -> list[Passage]:
+    """Return the passages that a model said yes to."""
+    return [each for each, grade in zip(documents, grades, strict=True) if grade == "yes"]
+
+
 def drawn(seed: int) -> Pipeline:
     """Draw a pipeline; the same seed draws the same."""
     return _Drawing(Random(seed)).pipeline()
@@ -85,7 +99,7 @@ class _Drawing:
     def __init__(self, chance: Random) -> None:
         self.chance = chance
         self.words = OwnWords(chance)
-        self.store = made_up_passages(chance, 6)
+        *self.store, self.page = made_up_passages(chance, 7)
         self.composition = Composition(chance.choice(QUESTIONS))
         self.question = self.composition.question
 
@@ -104,15 +118,17 @@ class _Drawing:
     # --- what is read ---
 
     def searched(self) -> Made:
+        first = self.chance.randint(2, 4)
+        if self.often(0.1):
+            return self.composition.give("documents", self.store[:first])
         query = self.question
         if self.often(0.35):
             query = self.composition.model(
                 "rewritten",
                 self.words.sentences(),
-                lambda asked: ("Rewrite the question for a search engine.", asked),
+                _rewriting,
                 self.question,
             )
-        first = self.chance.randint(2, 4)
         found = self.composition.retrieve("found", query, self.store[:first])
         if not self.often(0.3):
             return found
@@ -134,19 +150,19 @@ class _Drawing:
             self.composition.model(
                 f"grade_{place}",
                 "yes" if place in relevant else "no",
-                _grading(place),
+                grading(place),
                 self.question,
                 documents,
             )
             for place in range(count)
         ]
-        return self.composition.code("kept", _kept, documents, *grades)
+        return self.composition.code("kept", graded, documents, *grades)
 
     def reranked(self, documents: Made) -> Made:
         order = self.chance.sample(range(len(documents.value)), len(documents.value))
         left = order[: self.chance.randint(1, len(order))]
         if self.often(0.5):
-            return self.composition.code("top", lambda found: picked(found, *left), documents)
+            return self.composition.code("top", _picking(*left), documents)
         ranking = self.composition.model(
             "ranking",
             " > ".join(f"[{place}]" for place in left),
@@ -175,6 +191,8 @@ class _Drawing:
             ]
         )
         material = gather(documents)
+        if self.often(0.15):
+            material.append(self.composition.tool("page", self.question, self.page))
         if self.often(0.15):
             # A call with all that was found fails, and its words never come.
             self.composition.model("failed", None, asking(), self.question, self.retrieved)
@@ -222,9 +240,7 @@ class _Drawing:
         """A model writes each passage anew, and code makes documents of its words."""
         made = self.composition.code(
             "compressed",
-            lambda found, *said: [
-                Passage(each.id, text) for each, text in zip(found, said, strict=True)
-            ],
+            _with_texts,
             documents,
             *self.notes(documents),
             reads=documents.evidence,
@@ -299,7 +315,7 @@ class _Drawing:
         verdict = self.composition.model("verdict", "AB"[best], told, self.question, *drafts)
         return self.composition.code(
             "choice",
-            lambda first, second, said: first if said == "A" else second,
+            _better,
             *drafts,
             verdict,
             reads=drafts[best].evidence,
@@ -310,7 +326,7 @@ class _Drawing:
         if isinstance(first.value, str):
             return first
         alone = frozenset(each for each in first.evidence if each.id == _passages(first)[0].id)
-        return self.composition.code("first", lambda found: found[:1], first, reads=alone)
+        return self.composition.code("first", _picking(0), first, reads=alone)
 
     def ask(self, name: str, material: list[Made]) -> Made:
         form = self.form(*material)
@@ -330,7 +346,7 @@ class _Drawing:
                 self.composition.model(
                     "title",
                     "A few remarks for guests",
-                    lambda asked, told: ("Name this chat.", f"User: {asked}\nAssistant: {told}"),
+                    _naming,
                     self.question,
                     answer,
                 )
@@ -380,17 +396,24 @@ def _merged(found: list[Passage], more: list[Passage]) -> list[Passage]:
     return list({each.id: each for each in [*found, *more]}.values())
 
 
-def _grading(place: int) -> Callable[..., Prompt]:
-    def prompt(question: str, documents: list[Passage]) -> Prompt:
-        shown = f"Document:\n{documents[place].text}\n\nQuestion: {question}"
-        return "Is the document relevant? Say yes or no.", shown
-
-    return prompt
+def _rewriting(question: str) -> Prompt:
+    return "Rewrite the question for a search engine.", question
 
 
-def _kept(documents: list[Passage], *grades: str) -> list[Passage]:
-    graded = zip(documents, grades, strict=True)
-    return [each for each, grade in graded if grade == "yes"]
+def _naming(question: str, answer: str) -> Prompt:
+    return "Name this chat.", f"User: {question}\nAssistant: {answer}"
+
+
+def _picking(*places: int) -> Callable[[list[Passage]], list[Passage]]:
+    return lambda documents: [documents[place] for place in places]
+
+
+def _with_texts(documents: list[Passage], *texts: str) -> list[Passage]:
+    return [Passage(each.id, text) for each, text in zip(documents, texts, strict=True)]
+
+
+def _better(first: str, second: str, verdict: str) -> str:
+    return first if verdict == "A" else second
 
 
 def _counted(texts: list[str]) -> str:
@@ -398,7 +421,7 @@ def _counted(texts: list[str]) -> str:
 
 
 def _as_ranked(documents: list[Passage], ranking: str) -> list[Passage]:
-    return picked(documents, *(int(place) for place in re.findall(r"\d+", ranking)))
+    return _picking(*map(int, re.findall(r"\d+", ranking)))(documents)
 
 
 def _first_halves(documents: list[Passage]) -> list[Passage]:
