@@ -102,6 +102,7 @@ def watched(request: pytest.FixtureRequest) -> Iterator[Watched]:
     framework = FRAMEWORKS[request.param]
     with framework.attached() as monitor:
         yield Watched(framework, monitor)
+        assert monitor.stats.faults == 0
 
 
 @pytest.mark.parametrize("seed", SEEDS)
