@@ -199,7 +199,7 @@ def _has_found(message: ToolMessage) -> bool:
     return not text_of(message).startswith(PLUMBING_TEXTS)
 
 
-def evidence_in(inputs: object, outputs: object) -> list[str]:
+def evidence_in(inputs: object, outputs: object, *, is_tool: bool = False) -> list[str]:
     """Return the texts of a run that a model may have read as evidence, and that are no documents.
 
     What a tool returned as a text, and what stands under a name such as ``context``.
@@ -207,8 +207,10 @@ def evidence_in(inputs: object, outputs: object) -> list[str]:
     named = inputs if is_mapping(inputs) else _NOTHING
     found: list[str] = []
     if isinstance(outputs, ToolMessage) and _has_found(outputs):
-        text = text_of(outputs)
-        found += [] if is_echo(text, named.values()) else [text]
+        found.append(text_of(outputs))
+    elif is_tool and isinstance(outputs, str):  # called by code
+        found.append(outputs)
+    found = [text for text in found if not is_echo(text, named.values())]
     items = islice(named.items(), MAX_ITEMS)
     found += [text for name, text in items if isinstance(text, str) and names_evidence(name)]
     steps = named.get(STEPS_KEY)

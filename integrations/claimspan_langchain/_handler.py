@@ -169,7 +169,7 @@ class ClaimspanCallbackHandler(BaseCallbackHandler):
         # The arguments by their names where a tool has several: ``input_str`` is their repr.
         asked = kwargs.get("inputs") or input_str
         parent = _key(parent_run_id)
-        self._capture.start(_key(run_id), parent, RunKind.CHAIN, name, asked, attached)
+        self._capture.start(_key(run_id), parent, RunKind.TOOL, name, asked, attached)
 
     def on_tool_end(self, output: object, *, run_id: UUID, **kwargs: Any) -> None:
         """Report what a tool returned."""

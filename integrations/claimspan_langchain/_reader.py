@@ -198,7 +198,7 @@ class LangChainReader:
 
     def passages(self, run: Run) -> Sequence[str]:
         """Return what a tool returned as a text, and what was passed under a name like context."""
-        return evidence_in(run.inputs, run.outputs)
+        return evidence_in(run.inputs, run.outputs, is_tool=run.kind is RunKind.TOOL)
 
     def context(self, root: Run) -> Sequence[Document] | None:
         """Return the documents in the prompt of a retrieval chain; None if it does not say."""

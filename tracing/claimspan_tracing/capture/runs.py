@@ -43,6 +43,10 @@ class RunKind(Enum):
     GENERATOR = "generator"
     """A call of a language model."""
 
+    TOOL = "tool"
+    """A call of a tool, by a model or by code, which may return what an answer rests on; otherwise
+    as a chain."""
+
 
 @dataclass(slots=True, eq=False)
 class Run:

@@ -120,7 +120,8 @@ class Seen:
             response: What the pipeline returned, and no model has said.
         """
         said = response.strip()
-        chains = [e for e in self._steps if e[0].kind is RunKind.CHAIN and is_completed(e[0])]
+        kinds = RunKind.CHAIN, RunKind.TOOL
+        chains = [e for e in self._steps if e[0].kind in kinds and is_completed(e[0])]
         nothing: object = ""
         for run, reader in sorted(chains, key=lambda each: each[0].end or 0):
             if str(try_read(self._guard, reader.response, run, nothing)).strip() == said:

@@ -193,7 +193,10 @@ def _from_prompt(text: str) -> Document:
 
 
 def _once(documents: Iterable[Document]) -> list[Document]:
-    return [*_keyed(documents).values()]
+    found = _keyed(documents)
+    # Some runs hand a document on without its id.
+    texts = {text for id_, text in found if id_}
+    return [each for (id_, text), each in found.items() if id_ or text not in texts]
 
 
 def _keyed(documents: Iterable[Document]) -> dict[tuple[str, str], Document]:
@@ -233,20 +236,21 @@ def _id_of(document: Document) -> str:
 
 
 def _without_parts(found: Sequence[Document]) -> list[Document]:
-    """The documents without parts of others with the same id: a draft may have read all of it."""
-    same: dict[str, list[str]] = {}
-    for document in found:
-        if isinstance(document.id, str) and document.id:
-            same.setdefault(document.id, []).append(_form(document))
+    """The documents without parts of others with the same id: a draft may have read all of it.
+
+    What has no id may be a part of any.
+    """
+    forms = [" ".join(str(document.text).split()) for document in found]
+    same: dict[str, list[int]] = {"": [*range(len(found))]}
+    for at, document in enumerate(found):
+        if id_ := _id_of(document):
+            same.setdefault(id_, []).append(at)
     return [
         document
-        for document in found
-        if not isinstance(document.id, str)
-        or not any(
-            form != (own := _form(document)) and own in form for form in same.get(document.id, ())
+        for at, document in enumerate(found)
+        if not any(
+            forms[at] in forms[other] and (forms[at] != forms[other] or other < at)
+            for other in same[_id_of(document)]
+            if other != at
         )
     ]
-
-
-def _form(document: Document) -> str:
-    return " ".join(str(document.text).split())

@@ -63,6 +63,9 @@ MAX_TORN: Final = 40
 _BREAK: Final = "\0"
 """Stands between two prompts."""
 
+_ENDS: Final = ".,;:!?)]}\u2026\u3002\uff0c\uff01\uff1f "
+"""What ends the sentence before a piece."""
+
 _LEFT_OUT: Final = re.compile(
     r"\s?(?:\.{2,}|\u2026|-{2,}|~{2,}|\*{3,}|[\[(<{] ?(?:\.{2,}|\u2026) ?[\])>}]"
     r"|(?P<note>[\[(<{])[^\[\](){}<>]{1,60}[\])>}])\s?"
@@ -222,9 +225,10 @@ class Prompts:
 
     def write(self, texts: Iterable[str]) -> None:
         """Note what models or users have written: where that stands, nothing else is proven."""
-        for text in texts:
-            for start, end in self._all_places(text.strip()):
-                self._written.add(start, end)
+        # All of them first: what is free is told by their words, too.
+        places = [place for text in texts for place in self._all_places(text.strip())]
+        for place in places:
+            self._mark(self._written, *place, WRITTEN)
 
     def has(self, text: str) -> bool:
         """Whether a piece of a text that proves it stands there, whatever else explains that."""
@@ -256,6 +260,11 @@ class Prompts:
         known = {text for text in found if text is not None}
         missing = [at for at, part in enumerate(found) if part is None and texts[at] not in known]
         words = {at: _Words(texts[at]) for at in missing if texts[at].strip()}
+        if words and _BREAK in self._text:
+            # A draft and its revision have read the same, and it was read once.
+            for text in known:
+                for place in self._all_places(text.strip()):
+                    self._take(*place)
         there = {at: share for at, each in words.items() if (share := self._covered(each))}
         left = sorted(there, key=lambda at: (-there[at], at))
         # In this order: a sentence that two texts share is the ending of one rather than a piece
@@ -286,7 +295,7 @@ class Prompts:
             for place in self._places_from(text, first):
                 end = place + len(text)
                 if self._is_its_own(text, place, end):
-                    self._taken.add(place, end)
+                    self._take(place, end)
                     found[at] = texts[at]
                     looked[text] = place
                     break
@@ -368,9 +377,13 @@ class Prompts:
         return state
 
     def _take(self, start: int, end: int) -> None:
-        self._taken.add(start, end)
-        within = self._words.within(start, end)
-        self._state[within.start : within.stop] = bytes([TAKEN]) * len(within)
+        self._mark(self._taken, start, end, TAKEN)
+
+    def _mark(self, places: _Places, start: int, end: int, mark: int) -> None:
+        places.add(start, end)
+        if "_state" in self.__dict__:
+            within = self._words.within(start, end)
+            self._state[within.start : within.stop] = bytes([mark]) * len(within)
 
     def _whole_runs(self, words: _Words) -> Iterator[_Run]:
         """Yield the first place at which all words stand in a row, and one of them is free."""
@@ -449,8 +462,8 @@ class Prompts:
         """A run with the signs around it, and with the parts of words that were torn there."""
         start, end = words.starts[run.start], words.ends[run.start + run.length - 1]
         place, until = self._place_of(run)
-        behind = _common(text[end : end + MAX_TORN], self._text[until : until + MAX_TORN])
-        before = _common(
+        behind = _torn(text[end : end + MAX_TORN], self._text[until : until + MAX_TORN])
+        before = _torn(
             text[max(0, start - MAX_TORN) : start][::-1],
             self._text[max(0, place - MAX_TORN) : place][::-1],
         )
@@ -487,7 +500,7 @@ class Prompts:
         for before, piece in pairwise(pieces):
             sign = _LEFT_OUT.fullmatch(self._text, before.until, piece.place)
             parts += [sign[0] if sign else " \u2026 ", text[piece.start : piece.end]]
-        return " ".join("".join(parts).split())
+        return " ".join("".join(parts).split()).lstrip(_ENDS)
 
     def _ending(self, text: str, place: int, start: int) -> list[_Piece]:
         """The last words of a text that stand at a place, behind a sign."""
@@ -502,7 +515,8 @@ class Prompts:
         """Yield where a text stands: as it is, else by its words, else in pieces that prove it."""
         places = [*self._exact_places(text)]
         yield from places
-        if not places and len(text) >= MIN_BEGINNING:
+        # One prompt may have it in other letters than another one does.
+        if len(text) >= MIN_BEGINNING and (not places or _BREAK in self._text):
             yield from self._proven(self._runs(words := _Words(text), WRITTEN), words)
 
     def _exact_places(self, text: str) -> Iterator[tuple[int, int]]:
@@ -575,6 +589,14 @@ def _common(one: str, other: str) -> int:
     """Characters with which both begin."""
     pairs = enumerate(zip(one, other, strict=False))
     return next((at for at, (a, b) in pairs if a != b), min(len(one), len(other)))
+
+
+def _torn(text: str, around: str) -> int:
+    """Characters of a text that stand next to a run, without the beginning of another word."""
+    length = _common(text, around)
+    while length and around[length - 1 : length + 1].isalnum() and len(around) > length:
+        length -= 1
+    return length
 
 
 def _first_places(around: str, texts: Iterable[str]) -> Iterator[int]:
