@@ -61,6 +61,14 @@ def test_a_text_without_blanks_is_found_by_its_signs() -> None:
     assert read_texts([f"资料：{text[:20]}……\n问题"], [text]) == [text[:20]]
 
 
+def test_letters_that_grow_when_they_are_small_change_no_place() -> None:
+    text = "İstanbul'da Straße ﬁnden: the ferry leaves İzmir at nine and reaches İstanbul at noon."
+    prompt = f"Belge: {text.replace(' ', '  ')}\n{QUERY}"
+
+    assert read_texts([prompt], [text]) == [text]
+    assert read_texts([f"İ {text[:60]}... {QUERY}"], [text]) == [text[:60].rstrip()]
+
+
 def test_a_text_that_is_not_there_was_not_read() -> None:
     assert read_texts([LONG.upper()], [OTHER]) == [None]
 

@@ -45,6 +45,9 @@ FROM_PROMPT: Final = "prompt"
 MAX_CANDIDATES_CHARACTERS: Final = 2 * 1024 * 1024
 """Characters of all of them: twice what is kept of a record. Each is read a few times."""
 
+MAX_PROMPTS_CHARACTERS: Final = 2 * 1024 * 1024
+"""Characters of all prompts that an answer rests on; if there are more, they prove nothing."""
+
 
 @dataclass(frozen=True, slots=True)
 class Context:
@@ -116,6 +119,8 @@ def find_context(
     told = [each.prompt for each in answers]
     # A prompt that is not seen, or was cut, proves nothing of what it lacks.
     is_whole = bool(told) and all(told) and all(len(each) < MAX_JOINED for each in told)
+    told = _longest(told) if is_whole else []
+    is_whole = is_whole and sum(map(len, told)) <= MAX_PROMPTS_CHARACTERS
     found: list[Document] = []
     if is_whole:
         found = _evidence(told, answers, candidates, query)
@@ -137,6 +142,15 @@ def find_context(
         return Context(_once(candidates.named), "last_documents")
     given = candidates.last_given()
     return Context(None, "retriever") if given is None else Context(_once(given), "last_documents")
+
+
+def _longest(prompts: Sequence[str]) -> list[str]:
+    """The prompts that are not the beginning of a later one, as in a conversation."""
+    return [
+        prompt
+        for prompt, later in zip(prompts, [*prompts[1:], ""], strict=True)
+        if not later.startswith(prompt)
+    ]
 
 
 def _evidence(
@@ -240,6 +254,9 @@ def _without_parts(found: Sequence[Document]) -> list[Document]:
 
     What has no id may be a part of any.
     """
+    ids = {_id_of(document) for document in found}
+    if len(ids) == len(found) and "" not in ids:
+        return [*found]
     forms = [" ".join(str(document.text).split()) for document in found]
     same: dict[str, list[int]] = {"": [*range(len(found))]}
     for at, document in enumerate(found):

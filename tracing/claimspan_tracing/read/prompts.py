@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import html
 import re
+from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
@@ -48,7 +49,7 @@ IN_ROW: Final = 4
 MANY: Final = 16
 """Words in a row that prove a text as well as ``MIN_EVIDENCE`` do: one sign may be a word."""
 
-MAX_PLACES: Final = 20
+MAX_PLACES: Final = 8
 """Places of a row of words that are looked at."""
 
 MAX_FINDS: Final = 200
@@ -99,25 +100,46 @@ class _Words:
     """The words of a text in their normal form, each with its place in the text."""
 
     def __init__(self, text: str) -> None:
-        self.words: Final[list[str]] = []
-        self.starts: Final[list[int]] = []
-        self.ends: Final[list[int]] = []
-        if "\\" not in text and "&" not in text:
-            for found in _WORD.finditer(text):
-                self._add(found[0], found)
-            return
-        for found in _WORD_OR_ESCAPE.finditer(text):
-            if (word := found["word"]) is not None:
-                if "\\" in word or "&" in word:
-                    for part in _WORD.findall(_SURROGATES.sub(_joined, _ESCAPED.sub(_read, word))):
-                        self._add(str(part), found)
-                else:
-                    self._add(word, found)
+        self._text: Final = text
+        self._is_plain: Final = "\\" not in text and "&" not in text
 
-    def _add(self, word: str, found: re.Match[str]) -> None:
-        self.words.append(word.casefold())
-        self.starts.append(found.start())
-        self.ends.append(found.end())
+    @cached_property
+    def words(self) -> list[str]:
+        if not self._is_plain:
+            return [word.casefold() for word, _ in self._unescaped]
+        folded = self._text.casefold()
+        if len(folded) == len(self._text):
+            return _WORD.findall(folded)
+        # A mark may come off a letter, and part a word: that of "\u0130" does.
+        return [word.casefold() for word in _WORD.findall(self._text)]
+
+    @cached_property
+    def _places(self) -> list[tuple[int, int]]:
+        if self._is_plain:
+            return [found.span() for found in _WORD.finditer(self._text)]
+        return [place for _, place in self._unescaped]
+
+    @cached_property
+    def _unescaped(self) -> list[tuple[str, tuple[int, int]]]:
+        words: list[tuple[str, tuple[int, int]]] = []
+        for found in _WORD_OR_ESCAPE.finditer(self._text):
+            word = found["word"]
+            if word is not None and ("\\" in word or "&" in word):
+                plain = _SURROGATES.sub(_joined, _ESCAPED.sub(_read, word))
+                words += [(part, found.span()) for part in _WORD.findall(plain)]
+            elif word is not None:
+                words.append((word, found.span()))
+        return words
+
+    @cached_property
+    def starts(self) -> list[int]:
+        """Where each word begins in the text."""
+        return [start for start, _ in self._places]
+
+    @cached_property
+    def ends(self) -> list[int]:
+        """Where each word ends in the text."""
+        return [end for _, end in self._places]
 
     @cached_property
     def line(self) -> str:
@@ -318,6 +340,8 @@ class Prompts:
             return False
         if self._written.meet(start, end):
             return False
+        if not self._taken.meet(start, end):
+            return True
         gaps = [self._text[gap:until] for gap, until in self._taken.gaps(start, end)]
         has_words = any(sign.isalnum() for sign in text)
         return any(any(map(str.isalnum, gap)) if has_words else gap.strip() for gap in gaps)
@@ -336,17 +360,26 @@ class Prompts:
         return _Words(self._text)
 
     @cached_property
-    def _rows(self) -> dict[tuple[str, ...], list[int]]:
-        rows: dict[tuple[str, ...], list[int]] = {}
+    def _rows(self) -> tuple[dict[int, int], array[int]]:
+        """The last place of each row of words, and for each place the one before it, else -1."""
+        last: dict[int, int] = {}
+        earlier = array("q")
         for place, row in enumerate(_rows_of(self._words.words)):
-            at = rows.setdefault(row, [])
-            if len(at) < MAX_PLACES:
-                at.append(place)
-        return rows
+            earlier.append(last.get(row, -1))
+            last[row] = place
+        return last, earlier
+
+    def _places_of(self, row: int, most: int) -> Iterator[int]:
+        last, earlier = self._rows
+        place = last.get(row, -1)
+        while place >= 0 and most:
+            yield place
+            place, most = earlier[place], most - 1
 
     def _covered(self, words: _Words) -> float:
         """The share of the rows of words that the prompts have."""
-        rows = [row in self._rows for row in _rows_of(words.words)]
+        last, _ = self._rows
+        rows = [row in last for row in _rows_of(words.words)]
         return sum(rows) / len(rows) if rows else float(self._is_whole(words))
 
     def _is_whole(self, words: _Words) -> bool:
@@ -406,13 +439,15 @@ class Prompts:
             most: The last of the marks that a word in the prompts may have.
         """
         state = self._state
-        at, next_place = 0, -1
-        while at + IN_ROW <= len(words.words):
+        rows = [*_rows_of(words.words)]
+        at, next_place, left = 0, -1, MAX_PLACES * len(rows)
+        while at < len(rows):
             best, best_key = None, (0, 0, False)
-            for place in self._rows.get(tuple(words.words[at : at + IN_ROW]), ()):
+            # Of a text that repeats itself without an end one place is enough.
+            for place in self._places_of(rows[at], MAX_PLACES if left > 0 else 1):
                 length = self._length(words.words, at, place, most)
-                own = state.count(FREE, place, place + length)
-                key = own, length, place >= next_place
+                left -= length
+                key = state.count(FREE, place, place + length), length, place >= next_place
                 if length >= IN_ROW and key > best_key:
                     best, best_key = _Run(at, place, length), key
             if best is None:
@@ -551,9 +586,10 @@ class Prompts:
                 explained.add(start, end)
         start = 0
         for text in self._text.split(_BREAK):
-            places = [
-                (start + each.start(), start + each.end()) for each in _PARAGRAPH.finditer(text)
-            ]
+            ends = [each.span() for each in _PARAGRAPH_END.finditer(text)]
+            firsts = [0, *(end for _, end in ends)]
+            lasts = [*(begin for begin, _ in ends), len(text)]
+            places = [(start + one, start + end) for one, end in zip(firsts, lasts, strict=True)]
             left = [self._unexplained(*place, explained, shared) for place in places]
             if left == [self._text[first:last] for first, last in places]:
                 yield from filter(str.strip, [text])
@@ -569,14 +605,15 @@ class Prompts:
         return "" if is_made or explained.meet(start, end) else self._text[start:end]
 
 
-_PARAGRAPH: Final = re.compile(r"(?:[^\n]|\n(?!\s*\n))+")
+_PARAGRAPH_END: Final = re.compile(r"\n\s*\n")
 
 FREE, TAKEN, WRITTEN = 0, 1, 2
 """Of a word in a prompt: nothing explains it, a document does, or a model has written it."""
 
 
-def _rows_of(words: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    return zip(*(words[start:] for start in range(IN_ROW)), strict=False)
+def _rows_of(words: Sequence[str]) -> Iterator[int]:
+    """Yield the hash of each row: a text takes less memory so, and words are compared anyway."""
+    return map(hash, zip(*(words[start:] for start in range(IN_ROW)), strict=False))
 
 
 def _is_sign(text: str, place: int) -> bool:
@@ -623,7 +660,7 @@ def unexplained(texts: Iterable[str], known: Iterable[str]) -> Iterator[str]:
     known = [*filter(None, map(str.strip, known))]
     # Most consist of nothing but documents, which is told without a look at their words.
     rest = [text for text in texts if not _is_explained(text, known)]
-    return Prompts(rest).left(known)
+    return Prompts(rest).left(known) if rest else iter(())
 
 
 def _is_explained(text: str, known: Sequence[str]) -> bool:
