@@ -18,7 +18,14 @@ from claimspan.judges.protocol import AnswerText, ContextJudge, Judge, SparseJud
 from claimspan.records import RagRecord
 from claimspan.verdicts import Claim, Label, Verdict, VerdictMatrices, VerdictMatrix
 
-__all__ = ["ALL_MATRICES", "beyond_what_was_kept", "coherent", "ground_truth_of", "guarded", "judge_matrices"]
+__all__ = [
+    "ALL_MATRICES",
+    "beyond_what_was_kept",
+    "coherent",
+    "ground_truth_of",
+    "guarded",
+    "judge_matrices",
+]
 
 _FITTED: Final = frozenset({"response_vs_chunks", "response_vs_context"})
 """What a calibration is fitted on, and applied to."""

@@ -260,7 +260,9 @@ def _set_claims(span: Span, job: Job, evaluation: Evaluation, room: int) -> None
     recorded: list[Attributes] = []
     added: dict[int, None] = {}
     for claim, places in zip(claims, deciding, strict=True):
-        first = places[:1] if readable.isdisjoint(places) and added.keys().isdisjoint(places) else ()
+        first = (
+            places[:1] if readable.isdisjoint(places) and added.keys().isdisjoint(places) else ()
+        )
         needed = len(claim) + DOCUMENT * len(first)
         if needed > room:
             break
