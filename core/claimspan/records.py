@@ -93,8 +93,8 @@ class RagRecord(BaseModel):
     """What the caller keeps with the record, as JSON values; no judge reads it."""
 
     context_cut: EncodableText | None = None
-    """Why the chunks are not all that the generator read, such as "100 of 150 chunks are kept"; None
-    if they are. What none of them entails is undecided then, for this reason."""
+    """Why the chunks are not all that the generator read, such as "100 of 150 chunks are kept".
+    None if they are; else what none of them entails is undecided."""
 
     @property
     def encodable(self) -> RagRecord:

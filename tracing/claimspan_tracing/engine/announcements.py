@@ -128,5 +128,7 @@ def _described(settings: Settings) -> str:
 
 
 def _scores_of(outcome: Outcome) -> str:
-    scores = outcome.evaluation.metrics if outcome.evaluation else {}
+    if outcome.evaluation is None:
+        return ""
+    scores = outcome.evaluation.metrics
     return ", ".join(f"{name} {scores[name]:.2f}" for name in in_order(scores))

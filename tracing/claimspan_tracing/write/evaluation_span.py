@@ -258,20 +258,18 @@ def _set_claims(span: Span, job: Job, evaluation: Evaluation, room: int) -> None
     ]
     readable = written_chunks(job)
     recorded: list[Attributes] = []
-    added: dict[int, None] = {}
+    added: list[int] = []
     for claim, places in zip(claims, deciding, strict=True):
-        first = (
-            places[:1] if readable.isdisjoint(places) and added.keys().isdisjoint(places) else ()
-        )
+        first = places[:1] if readable.isdisjoint(places) else ()
         needed = len(claim) + DOCUMENT * len(first)
         if needed > room:
             break
         room -= needed
         recorded.append(claim)
-        added |= dict.fromkeys(first)
+        readable.update(first)
+        added.extend(first)
     others = dict.fromkeys(place for places in deciding[: len(recorded)] for place in places)
-    more = [place for place in others if place not in readable and place not in added]
-    added |= dict.fromkeys(more[: room // DOCUMENT])
+    added += [place for place in others if place not in readable][: room // DOCUMENT]
     # Ids and texts alone; the order of the claims, since a list of documents has no gaps.
     documents = [Chunk(id=chunks[place].id, text=chunks[place].text) for place in added]
     span.set_attributes(document_attributes(documents, recorded_texts(documents)))

@@ -1,10 +1,10 @@
-"""Whole path: what lies beyond a bound makes no false score, and what decides a claim is readable."""
+"""What lies beyond a bound makes no false score, and what decides a claim can be read."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Final
 from uuid import uuid4
 
@@ -51,7 +51,7 @@ def ask(monitor: InMemoryMonitor, chain: Runnable[str, str]) -> None:
     chain.invoke("How long are the rooms?", {"callbacks": [ClaimspanCallbackHandler(monitor)]})
 
 
-def root_of(monitor: InMemoryMonitor) -> dict[str, object]:
+def root_of(monitor: InMemoryMonitor) -> Mapping[str, object]:
     key = "claimspan.evaluation.status"
     (root,) = [span for span in monitor.spans() if key in attributes(span)]
     return attributes(root)
