@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Hashable, Mapping, Sequence
+from functools import partial
 from typing import Final
 from uuid import uuid4
 
@@ -13,13 +14,15 @@ from langchain_core.documents import Document
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
 from opentelemetry.sdk.trace import ReadableSpan
 
+from claimspan.judges import LexicalJudge
 from claimspan.testing import ScriptedJudge
 from claimspan_langchain import ClaimspanCallbackHandler
 from claimspan_langchain._reader import LangChainReader
-from claimspan_tracing import Job
+from claimspan_tracing import Job, Status
 from claimspan_tracing.adapters import RunKind, open_capture
 from claimspan_tracing.capture.table import MAX_TREE_RUNS
 from claimspan_tracing.job import MAX_CHUNKS
+from claimspan_tracing.remote import RemoteEvaluation
 from claimspan_tracing.testing import InMemoryMonitor
 from claimspan_tracing.text import MAX_TEXT_BYTES
 from claimspan_tracing.write.spans import MAX_DOCUMENTS
@@ -143,6 +146,31 @@ def test_a_job_of_a_version_that_did_not_say_so_is_known_to_lack_chunks_by_its_c
     assert fields["record"].pop("context_cut") == "100 of 150 chunks are kept"
 
     assert Job.from_json(json.dumps(fields)) == job
+
+
+def test_a_worker_elsewhere_and_a_process_of_the_judge_know_it_too() -> None:
+    chain = told(documents(150), answer="Room 149 is 152 m long.")
+    with InMemoryMonitor(judge=LexicalJudge(), worker="process") as monitor:
+        ask(monitor, chain)
+        record = monitor.only_record()
+    remote = RemoteEvaluation(LexicalJudge())
+    elsewhere = remote.evaluate(Job.from_json(record.job.to_json()), seconds=30)
+    remote.close()
+
+    for outcome in (record.outcome, elsewhere):
+        assert outcome.evaluation is not None
+        assert outcome.evaluation.undecided.keys() == {"100 of 150 chunks are kept"}
+        assert outcome.status is Status.EVALUATED
+
+
+def test_a_redactor_that_shortens_a_text_which_was_cut_leaves_it_cut() -> None:
+    end = "The lift is new."
+    text = "Ann " * (MAX_TEXT_BYTES // 4) + end
+    redact = partial(re.sub, "Ann ", "")
+    with InMemoryMonitor(redact=redact) as monitor:
+        ask(monitor, told([Document(id="k", page_content=text)], answer=end))
+
+        assert root_of(monitor)[UNDECIDED] == ("64 KiB are kept of 1 long chunks: 1",)
 
 
 def test_a_job_that_kept_all_of_its_chunks_says_nothing() -> None:
