@@ -67,8 +67,11 @@ def texts_on(*spans: ReadableSpan) -> set[object]:
 # --- beyond a bound -------------------------------------------------------------------------------
 
 
-def test_an_answer_out_of_a_chunk_beyond_the_bound_has_no_score_and_the_reason_says_why() -> None:
-    with InMemoryMonitor() as monitor:
+@pytest.mark.parametrize("capture_content", [True, False])
+def test_an_answer_out_of_a_chunk_beyond_the_bound_has_no_score_and_the_reason_says_why(
+    capture_content: bool,
+) -> None:
+    with InMemoryMonitor(capture_content=capture_content) as monitor:
         ask(monitor, told(documents(150), answer="Room 149 is 152 m long."))
         root = root_of(monitor)
 
