@@ -92,6 +92,10 @@ class RagRecord(BaseModel):
     metadata: _Metadata = Field(default_factory=dict[str, JsonValue])
     """What the caller keeps with the record, as JSON values; no judge reads it."""
 
+    context_cut: EncodableText | None = None
+    """Why the chunks are not all that the generator read, such as "100 of 150 chunks are kept".
+    None if they are; else what none of them entails is undecided."""
+
     @property
     def encodable(self) -> RagRecord:
         """The record itself, or a copy whose texts can be encoded.

@@ -132,6 +132,10 @@ class VerdictMatrix(BaseModel):
     n_references: int = Field(ge=0)
     """Number of references, which the rows do not tell if there is no claim."""
 
+    has_unseen: bool = False
+    """Whether something belongs to the references that the judge did not see, such as chunks beyond
+    a bound: it may entail each claim that these do not."""
+
     @model_validator(mode="after")
     def _is_rectangular(self) -> Self:
         if any(len(row) != self.n_references for row in self.rows):
@@ -175,6 +179,12 @@ class VerdictMatrix(BaseModel):
         return [[cell.label if cell else None for cell in row] for row in self.rows]
 
     @property
+    def all_labels(self) -> list[list[Label | None]]:
+        """The labels, with an undecided one more for each claim if ``has_unseen``."""
+        unseen: list[Label | None] = [None] if self.has_unseen else []
+        return [[*row, *unseen] for row in self.labels]
+
+    @property
     def score_mode(self) -> ScoreMode | None:
         """Whether the decided verdicts have probabilities; None if none is decided."""
         return _score_mode(self.verdicts())
@@ -184,10 +194,11 @@ class VerdictMatrix(BaseModel):
         """One label per claim over all references, shape ``(n_claims,)``.
 
         Entailed if any reference entails the claim; else undecided if any cell is; else
-        contradicted if any reference contradicts it; else neutral. Without undecided cells this
-        is RAGChecker's order: entailment, contradiction, neutral.
+        contradicted if any reference contradicts it; else neutral. What the judge did not see is
+        one more undecided cell. Without any this is RAGChecker's order: entailment, contradiction,
+        neutral.
         """
-        return [_merge([cell.label if cell else None for cell in row]) for row in self.rows]
+        return [_merge(row) for row in self.all_labels]
 
     @property
     def confidences(self) -> list[float | None]:
@@ -306,7 +317,14 @@ def _given(*matrices: VerdictMatrix | None) -> Sequence[VerdictMatrix]:
 
 def _undecided_rows(matrices: Sequence[VerdictMatrix]) -> int:
     """Number of claims that are undecided in any of the matrices; each counts once."""
-    return len({i for matrix in matrices for i, row in enumerate(matrix.rows) if None in row})
+    return len(
+        {
+            i
+            for matrix in matrices
+            for i, (row, label) in enumerate(zip(matrix.rows, matrix.merged, strict=True))
+            if label is None or None in row
+        }
+    )
 
 
 def _score_mode(cells: Iterable[Verdict | None]) -> ScoreMode | None:

@@ -183,6 +183,21 @@ async def test_chunks_that_are_too_long_for_one_call_are_read_together_as_far_as
     assert evaluation.metrics["groundedness"] == 1.0
 
 
+async def test_what_chunks_that_were_read_in_part_do_not_entail_together_is_undecided(
+    server: JudgeServer,
+) -> None:
+    record = with_chunks(25).model_copy(update={"response": "Nobody painted the harbour."})
+    judge = make_judge(server.url)
+
+    for _ in range(2):  # the second time out of the judge's memory
+        evaluation = await aevaluate(record, judge=judge)
+
+        assert evaluation.metrics["faithfulness"] == 0.0  # each chunk was read
+        assert joint_label(evaluation) is None
+        assert "groundedness" not in evaluation.metrics
+        assert list(evaluation.undecided.values()) == [1]
+
+
 async def test_a_joint_call_that_fails_leaves_the_verdicts_that_are_paid_for(
     server: JudgeServer,
 ) -> None:

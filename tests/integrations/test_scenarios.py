@@ -313,7 +313,9 @@ async def test_ten_thousand_chunks_cost_neither_the_query_nor_the_scores(
     assert monitor.flush(60)
 
     assert whole(spans) == (QUERY, answer_to(QUERY), "evaluated")
-    assert attributes(spans.root)["claimspan.score.faithfulness"] == 0.5
+    # The other claim is in none of the chunks that were kept: it may be in one of the 9,900 others.
+    assert attributes(spans.root)["claimspan.score.faithfulness"] == 1.0
+    assert attributes(spans.root)["claimspan.claims.unknown.count"] == 1
     found = attributes(spans.one("RETRIEVER"))
     assert found["claimspan.chunks.count"] == 10_000
     assert found["claimspan.chunks.recorded"] == 20

@@ -236,15 +236,17 @@ def test_what_the_application_attached_is_there_to_slice_by(
     assert wanted.items() <= entry.metadata.items()
 
 
-def test_of_30_chunks_the_page_shows_20_and_says_that_there_are_10_more(tmp_path: Path) -> None:
+def test_of_30_chunks_the_page_shows_20_and_those_that_decide_and_says_that_there_are_more(
+    tmp_path: Path,
+) -> None:
     page = tmp_path / "p.html"
 
     run("report", str(traces(tmp_path, {}, chunks=30)), "-o", str(page))
 
     text = page.read_text(encoding="utf-8")
-    assert text.count('<article class="chunk') == 20
-    assert "20 of 30 retrieved" in text
-    assert "10 more chunks were retrieved" in text
+    assert text.count('<article class="chunk') == 25  # every second one says what the answer says
+    assert "25 of 30 retrieved" in text
+    assert "5 more chunks were retrieved" in text
 
 
 # --- links to traces ---

@@ -7,8 +7,8 @@ process as well: neither refers to a span, a framework's object or a judge.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Annotated, Final, Literal, TypeVar
 
@@ -19,6 +19,7 @@ from claimspan.errors import ConfigError
 from claimspan.files.ground_truth import GroundTruthMatch
 from claimspan_tracing.decide.sampling import Decision, Facts
 from claimspan_tracing.decide.status import Status
+from claimspan_tracing.text import MAX_CHARACTER_BYTES, MAX_TEXT_BYTES, byte_length
 
 __all__ = [
     "MAX_CHUNKS",
@@ -32,6 +33,7 @@ __all__ = [
     "Message",
     "Outcome",
     "RetrieverRun",
+    "context_cut_of",
     "union_of",
 ]
 
@@ -176,6 +178,28 @@ def union_of(retrievers: Iterable[RetrieverRun]) -> tuple[Chunk, ...]:
     return tuple(union.values())[:MAX_CHUNKS]
 
 
+def context_cut_of(chunks: Sequence[Chunk], found: int, dropped: int = 0) -> str | None:
+    """Return why chunks are not all that was read, as ``RagRecord.context_cut``; None if they are.
+
+    Args:
+        chunks: Those that are kept.
+        found: Number of those that were read, before any was cut off.
+        dropped: Runs that are not kept, each of which may have been a search.
+    """
+    # A text that is cut lacks less than one character of its bound.
+    n_cut = sum(
+        byte_length(chunk.text) > MAX_TEXT_BYTES - MAX_CHARACTER_BYTES
+        for chunk in chunks
+        if len(chunk.text) * MAX_CHARACTER_BYTES > MAX_TEXT_BYTES - MAX_CHARACTER_BYTES
+    )
+    bounds = {
+        f"{len(chunks)} of {found} chunks are kept": found - len(chunks),
+        f"{MAX_TEXT_BYTES // 1024} KiB are kept of {n_cut} long chunks": n_cut,
+        f"{dropped} runs are not kept": dropped,
+    }
+    return "; ".join(reason for reason, beyond in bounds.items() if beyond > 0) or None
+
+
 JobKey = tuple[str, str]
 """Trace id and span id of the root span, in hex."""
 
@@ -314,7 +338,13 @@ class Job:
         Raises:
             ConfigError: The text is not a job of this version.
         """
-        return _parsed("a job", _job_format(), text)
+        job = _parsed("a job", _job_format(), text)
+        record = job.record
+        if record.context_cut is not None:
+            return job
+        # A job of an older version has the counts alone.
+        why = context_cut_of(record.chunks, job.chunks_found)
+        return replace(job, record=record.model_copy(update={"context_cut": why})) if why else job
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

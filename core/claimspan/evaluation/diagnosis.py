@@ -154,7 +154,7 @@ def findings_of(evaluation: Measured, truths: Truths) -> Findings:
     n_claims = len(chunks or by_truth or ())
     # Without chunks no claim has a verdict by them, and no fact was looked for.
     none: list[list[Label | None]] = [[] for _ in range(n_claims)]
-    labels = chunks.labels if chunks else none
+    labels = chunks.all_labels if chunks else none
     relevant: Sequence[Truth] = truths.relevant if held and held.rows and held.n_references else []
     facts = answer or held
     n_facts = 0 if facts is None else len(facts)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import time
+from collections import Counter
 from collections.abc import (
     AsyncGenerator,
     Callable,
@@ -27,7 +28,13 @@ from claimspan.concurrency import Clock, gather_or_cancel, record_clock
 from claimspan.cost.budget import Budget, current_budget, with_budget
 from claimspan.cost.usage import Meter, Usage, metered
 from claimspan.errors import ConfigError, JudgeError
-from claimspan.evaluation.matrices import coherent, ground_truth_of, guarded, judge_matrices
+from claimspan.evaluation.matrices import (
+    beyond_what_was_kept,
+    coherent,
+    ground_truth_of,
+    guarded,
+    judge_matrices,
+)
 from claimspan.evaluation.result import Evaluation, Evaluations
 from claimspan.evaluation.selection import MetricsLike, Selection, Thresholds
 from claimspan.files.names import Columns, accepted_names
@@ -172,6 +179,9 @@ async def aevaluate(
     # Labels that others have recorded are theirs.
     if not getattr(judge, "is_recorded", False):
         matrices, n_changed = coherent(matrices)
+    undecided = Counter(meter.undecided)
+    if record.context_cut:
+        matrices, undecided[record.context_cut] = beyond_what_was_kept(matrices)
     measurement = measure(matrices, metrics=names, undefined=undefined)
     return with_functions(
         Evaluation(
@@ -191,7 +201,7 @@ async def aevaluate(
             matrices=matrices,
             abstained=abstains(record.response),
             claims_dropped=n_dropped,
-            undecided=dict(meter.undecided),
+            undecided=dict(+undecided),
             notes=dict(meter.notes) | ({MADE_TO_AGREE: n_changed} if n_changed else {}),
             injection_suspected=_suspected_texts(whole),
             judge_name=judge.name,

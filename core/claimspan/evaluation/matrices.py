@@ -18,7 +18,14 @@ from claimspan.judges.protocol import AnswerText, ContextJudge, Judge, SparseJud
 from claimspan.records import RagRecord
 from claimspan.verdicts import Claim, Label, Verdict, VerdictMatrices, VerdictMatrix
 
-__all__ = ["ALL_MATRICES", "coherent", "ground_truth_of", "guarded", "judge_matrices"]
+__all__ = [
+    "ALL_MATRICES",
+    "beyond_what_was_kept",
+    "coherent",
+    "ground_truth_of",
+    "guarded",
+    "judge_matrices",
+]
 
 _FITTED: Final = frozenset({"response_vs_chunks", "response_vs_context"})
 """What a calibration is fitted on, and applied to."""
@@ -173,6 +180,25 @@ async def guarded(judge: Judge, call: Callable[[], Awaitable[object]]) -> object
     except (Exception, SystemExit) as error:
         # A SystemExit would leave the event loop, and take every other evaluation with it.
         raise JudgeError(f"judge {judge.name!r} raised {type(error).__name__}") from error
+
+
+def beyond_what_was_kept(matrices: VerdictMatrices) -> tuple[VerdictMatrices, int]:
+    """Return verdicts by chunks that are only a part of the context, and how many that takes back.
+
+    What no chunk entails may be in the part that was not kept. A claim that a chunk entails stays.
+    """
+    of_context = {
+        name: (matrix, matrix.model_copy(update={"has_unseen": True}))
+        for name, matrix in matrices
+        if matrix is not None and name.endswith(("_vs_chunks", "_vs_context"))
+    }
+    return (
+        matrices.model_copy(update={name: part for name, (_, part) in of_context.items()}),
+        sum(
+            part.merged.count(None) - whole.merged.count(None)
+            for whole, part in of_context.values()
+        ),
+    )
 
 
 # --- verdicts that cannot hold together ----------------------------------------------------------

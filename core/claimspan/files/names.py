@@ -45,6 +45,7 @@ NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     "id": ("id", "query_id", "question_id"),
     "metadata": ("metadata",),
+    "context_cut": ("context_cut",),
 }
 """Field of a record to its names; of several in one row the first counts."""
 

@@ -194,6 +194,7 @@ class _Record(BaseModel):
     metadata: Annotated[Mapping[str, JsonValue], BeforeValidator(json_entries)] = Field(
         default_factory=dict[str, JsonValue]
     )
+    context_cut: str | None = None
 
 
 def record_row(row: RawRow, index: int, columns: Columns) -> InputRow | SkippedRow:

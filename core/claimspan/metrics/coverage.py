@@ -51,10 +51,11 @@ def coverage(matrix: VerdictMatrix) -> ContextCoverage:
         matrix: Claims of the ground truth against chunks, shape ``(n_facts, n_chunks)``.
     """
     chunks = range(matrix.n_references)
+    all_chunks = () if matrix.has_unseen else chunks
     return ContextCoverage(
         per_chunk=tuple(coverage_of_set(matrix, [j]) for j in chunks),
-        combined_or=coverage_of_set(matrix, chunks, combine="or"),
-        combined_max=coverage_of_set(matrix, chunks, combine="max"),
+        combined_or=coverage_of_set(matrix, all_chunks, combine="or"),
+        combined_max=coverage_of_set(matrix, all_chunks, combine="max"),
         score_mode=matrix.score_mode,
     )
 

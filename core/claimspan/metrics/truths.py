@@ -145,7 +145,10 @@ class Truths:
 
     @cached_property
     def chunk_labels(self) -> Sequence[Sequence[Label | None]]:
-        """Label of each response claim by each chunk, shape ``(n_response_claims, n_chunks)``."""
+        """Label of each response claim by each chunk, shape ``(n_response_claims, n_chunks)``.
+
+        What the judge did not see of the context counts as a chunk more, which decides nothing.
+        """
         return _by_chunk(self.matrices.response_vs_chunks, "response", "chunks not checked")
 
     @cached_property
@@ -174,8 +177,7 @@ class Truths:
         matrix, by_chunk = self.matrices.response_vs_context, self.matrices.response_vs_chunks
         if matrix is None and by_chunk is not None and not by_chunk.n_references:
             raise UndefinedMetricError("no chunks", not_given=True)
-        labels = _given(matrix, "response", NO_CONTEXT_VERDICTS).labels
-        return _entailed(row[0] for row in labels)
+        return _entailed(_given(matrix, "response", NO_CONTEXT_VERDICTS).merged)
 
     @cached_property
     def held(self) -> Sequence[Sequence[Truth]]:
@@ -319,7 +321,7 @@ def _by_chunk(
     given = _given(matrix, claims_of, reason)
     if not given.n_references:
         raise UndefinedMetricError("no chunks")
-    return given.labels
+    return given.all_labels
 
 
 def _entailed(labels: Iterable[Label | None]) -> list[Truth]:

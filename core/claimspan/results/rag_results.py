@@ -143,7 +143,11 @@ def _found(evaluation: Evaluation) -> Recorded:
 
 
 def _rows(matrix: VerdictMatrix | None) -> tuple[tuple[Label | None, ...], ...] | None:
-    return None if matrix is None else tuple(map(tuple, matrix.labels))
+    if matrix is None:
+        return None
+    # The format has no place for what was not seen: of an undecided claim nothing is written.
+    pairs = zip(matrix.labels, matrix.merged, strict=True)
+    return tuple(tuple(row) if label else (None,) * len(row) for row, label in pairs)
 
 
 def _column(matrix: VerdictMatrix | None) -> tuple[Label | None, ...] | None:

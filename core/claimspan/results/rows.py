@@ -117,7 +117,9 @@ class ResultRow(BaseModel):
 def digest(record: RagRecord) -> str:
     """Return 16 hexadecimal digits that tell one record from another."""
     # Sorted keys: the digest must not change with the order in which a file has its metadata.
-    text = json.dumps(record.model_dump(mode="json"), sort_keys=True)
+    # Which part of its context was kept does not make it another record.
+    dumped = record.model_dump(mode="json", exclude={"context_cut"})
+    text = json.dumps(dumped, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 

@@ -234,7 +234,7 @@ def _doubt(matrix: VerdictMatrix, claim: int) -> float:
         # The best chunk decides a claim, so its distance from 0.5 is the doubt: 1 at 0.5, 0 at 0
         # and 1.
         return 1.0 - 2.0 * abs(max(entailed) - 0.5)
-    labels = matrix.labels[claim]
+    labels = matrix.all_labels[claim]
     return float(Label.ENTAILED not in labels and None in labels)
 
 

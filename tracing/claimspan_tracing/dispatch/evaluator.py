@@ -310,13 +310,17 @@ class _LookUp:
 
 
 def _state_of(evaluation: Evaluation) -> tuple[Status, str]:
-    """The state that an evaluation leads to: without a single score it is not ``evaluated``."""
+    """The state that an evaluation leads to, and why it has no score if it has none."""
     if evaluation.metrics:
         return Status.EVALUATED, ""
     if evaluation.undefined and {*evaluation.undefined.values()} == {NO_GROUND_TRUTH}:
         return Status.NO_GROUND_TRUTH, "each of the chosen metrics needs a ground truth"
     if evaluation.response_claims:
-        return Status.JUDGE_ERROR, evaluation.why_undecided or "the judge decided no verdict"
+        if failure := evaluation.why_undecided:
+            return Status.JUDGE_ERROR, failure
+        # A judge that is not sure, or did not get all of the context, has not failed.
+        reasons = dict.fromkeys((*evaluation.undecided, *evaluation.undefined.values()))
+        return Status.EVALUATED, f"no score has a value: {next(iter(reasons), 'none was chosen')}"
     if evaluation.abstained:
         return Status.NO_ANSWER, "the response declines to answer"
     return Status.NO_ANSWER, "the response makes no claim"

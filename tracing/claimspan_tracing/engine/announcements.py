@@ -75,8 +75,8 @@ class Announcements:
     def finished(self, status: Status, outcome: Outcome) -> None:
         """A record has its state: say what it is, where it is the first of its kind."""
         if status is Status.EVALUATED:
-            if self._is_new("evaluated"):
-                _say(logging.INFO, "claimspan wrote its first scores: %s", _scores_of(outcome))
+            if (scores := _scores_of(outcome)) and self._is_new("evaluated"):
+                _say(logging.INFO, "claimspan wrote its first scores: %s", scores)
             self._tell_cost(outcome)
             return
         way_out = _WAYS_OUT.get(status)
@@ -129,6 +129,6 @@ def _described(settings: Settings) -> str:
 
 def _scores_of(outcome: Outcome) -> str:
     if outcome.evaluation is None:
-        return "none"
+        return ""
     scores = outcome.evaluation.metrics
     return ", ".join(f"{name} {scores[name]:.2f}" for name in in_order(scores))

@@ -25,7 +25,14 @@ from claimspan_tracing import semconv
 from claimspan_tracing.capture.runs import Generation, Retrieval, Run, RunKind, RunTree
 from claimspan_tracing.decide.status import Status
 from claimspan_tracing.guard import Guard
-from claimspan_tracing.job import MAX_CHUNKS, GeneratorRun, Job, RetrieverRun, union_of
+from claimspan_tracing.job import (
+    MAX_CHUNKS,
+    GeneratorRun,
+    Job,
+    RetrieverRun,
+    context_cut_of,
+    union_of,
+)
 from claimspan_tracing.read.answering import Generated, gave
 from claimspan_tracing.read.candidates import (
     Seen,
@@ -128,6 +135,7 @@ def read_job(
             chunks=chunks,
             metadata=metadata,
             id=next((of.text(root.metadata[k]) for k in ID_KEYS if k in root.metadata), None),
+            context_cut=context_cut_of(chunks, n_chunks, tree.dropped),
         ),
         trace_id=format_trace_id(span.trace_id),
         span_id=format_span_id(span.span_id),

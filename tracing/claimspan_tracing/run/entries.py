@@ -23,7 +23,8 @@ def entry_of(job: Job, outcome: Outcome) -> ReportEntry:
     It differs from that one in these points:
 
     * Texts, chunks and claims are whole: no text is cut, no claim is left out, and no chunk up to
-      ``MAX_CHUNKS``. Spans hold at most 8 KiB of a query or a response, and 20 chunks of 2 KiB.
+      ``MAX_CHUNKS``. Spans hold at most 8 KiB of a query or a response, and 20 chunks of 2 KiB
+      each: the first ones, and on the evaluation span those that decide a claim.
     * Each low score has its reason. Spans have that of the first one, in their summary, and those
       of criteria.
     * The status of a late outcome is its own, ``evaluated``. The root span keeps the state that it

@@ -147,6 +147,8 @@ def _entry(root: TraceSpan, family: Sequence[TraceSpan], skipped: Skipped) -> Re
     # Generator spans have documents only where the model read others than were retrieved.
     chunks = _chunks(family, semconv.KIND_LLM, skipped)
     chunks = chunks or _chunks(family, semconv.KIND_RETRIEVER, skipped)
+    # Evaluations have those that decide a claim, and that no other span had room for.
+    chunks += _chunks(() if evaluation is None else [evaluation], semconv.KIND_EVALUATOR, skipped)
     response = _text(root.attributes, semconv.OUTPUT_VALUE)
     undecided = number_on(facts, semconv.CLAIMS_UNKNOWN)
     claims_shown = number_on(facts, semconv.CLAIMS_RECORDED)

@@ -15,7 +15,7 @@ from opentelemetry.baggage import set_baggage
 from opentelemetry.trace import Link, Span, SpanKind, StatusCode, Tracer
 from pydantic import JsonValue
 
-from claimspan import Claim, Evaluation, Label, VerdictMatrix
+from claimspan import Chunk, Claim, Evaluation, Label, VerdictMatrix
 from claimspan.evaluation import Assessment
 from claimspan.evaluation.display import evidence_of, told_claims
 from claimspan.evaluation.judgement import LOW
@@ -32,6 +32,7 @@ from claimspan_tracing.write.attributes import (
 )
 from claimspan_tracing.write.limits import MAX_METADATA_BYTES, MAX_VALUE_BYTES, WITHHELD, Attributes
 from claimspan_tracing.write.sinks import Finished
+from claimspan_tracing.write.spans import document_attributes, recorded_texts, written_chunks
 from claimspan_tracing.write.targets import context_of, root_context
 
 __all__ = ["EvaluationSpan", "annotation_attributes", "identifier_of", "write_carrier"]
@@ -92,7 +93,12 @@ MAX_SHOWN: Final = 20
 MAX_CLAIM_BYTES: Final = 500
 """Bytes of a claim there, and of the sentence that decides it."""
 
+_DECIDED: Final = (Label.ENTAILED, Label.CONTRADICTED)
+
 _WORST_FIRST: Final = (Label.CONTRADICTED, Label.NEUTRAL, None, Label.ENTAILED)
+
+DOCUMENT: Final = 2
+"""Attributes of a chunk that decides a claim: its id and its text."""
 
 MAX_ATTRIBUTES: Final = 97
 """Attributes of ours on one span, of the 100 that we allow ourselves: the SDK drops the oldest past
@@ -237,18 +243,49 @@ def _shown_claims(job: Job, evaluation: Evaluation) -> list[JsonValue]:
 
 
 def _set_claims(span: Span, job: Job, evaluation: Evaluation, room: int) -> None:
-    """Write as many whole claims as there is room for, those of the response first."""
+    """Write as many whole claims as there is room for, those of the response first.
+
+    A claim comes with a chunk that decides it, where no span has the text of one; other chunks that
+    decide these claims follow while there is room.
+    """
     # Whole claims only: a claim without its label would read as undecided.
-    ids = [chunk.id for chunk in job.record.chunks]
+    chunks = job.record.chunks
+    ids = [chunk.id for chunk in chunks]
+    claims = _response_claims(ids, evaluation) + _ground_truth_claims(ids, evaluation)
+    deciding = [
+        *_deciding(evaluation.response_vs_chunks, len(evaluation.response_claims)),
+        *_deciding(evaluation.ground_truth_vs_chunks, len(evaluation.ground_truth_claims)),
+    ]
+    readable = written_chunks(job)
     recorded: list[Attributes] = []
-    for claim in _response_claims(ids, evaluation) + _ground_truth_claims(ids, evaluation):
-        if len(claim) > room:
+    added: list[int] = []
+    for claim, places in zip(claims, deciding, strict=True):
+        first = places[:1] if readable.isdisjoint(places) else ()
+        needed = len(claim) + DOCUMENT * len(first)
+        if needed > room:
             break
-        room -= len(claim)
+        room -= needed
         recorded.append(claim)
+        readable.update(first)
+        added.extend(first)
+    others = dict.fromkeys(place for places in deciding[: len(recorded)] for place in places)
+    added += [place for place in others if place not in readable][: room // DOCUMENT]
+    # Ids and texts alone; the order of the claims, since a list of documents has no gaps.
+    documents = [Chunk(id=chunks[place].id, text=chunks[place].text) for place in added]
+    span.set_attributes(document_attributes(documents, recorded_texts(documents)))
     for claim in reversed(recorded):  # the first one last: the SDK drops the oldest attributes
         span.set_attributes(claim)
     span.set_attribute(semconv.CLAIMS_RECORDED, len(recorded))
+
+
+def _deciding(matrix: VerdictMatrix | None, n_claims: int) -> list[Sequence[int]]:
+    """The places of the chunks that entail or contradict each claim, those that entail it first."""
+    if matrix is None:
+        return [()] * n_claims
+    return [
+        [i for wanted in _DECIDED for i, label in enumerate(row) if label is wanted]
+        for row in matrix.labels
+    ]
 
 
 def _response_claims(ids: Sequence[str], evaluation: Evaluation) -> list[Attributes]:

@@ -144,6 +144,8 @@ def _metrics_of(spans: OpenSpans, run: RetrieverRun, evaluation: Evaluation) -> 
         return {}
     own = {(chunk.id, chunk.text) for chunk in run.chunks}
     columns = [i for i, c in enumerate(spans.job.record.chunks) if (c.id, c.text) in own]
-    labels = [[row[i] for i in columns] for row in matrix.labels]
+    # What the retriever found beyond the bounds may hold what these do not.
+    unseen = [None] if matrix.has_unseen or run.found > len(run.chunks) else []
+    labels = [[*(row[i] for i in columns), *unseen] for row in matrix.labels]
     found = compute_metrics(ground_truth_vs_chunks=labels)
     return {name: value for name, value in found.items() if name in evaluation.metrics}

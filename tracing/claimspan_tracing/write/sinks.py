@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -28,7 +29,7 @@ __all__ = [
 
 def finished_without_content(finished: Finished) -> Finished:
     """Return a finished record without its texts."""
-    outcome = _outcome(finished.outcome)
+    outcome = _outcome(finished.outcome, finished.job.record.context_cut)
     return replace(finished, job=without_content(finished.job), outcome=outcome)
 
 
@@ -63,25 +64,25 @@ def _run(run: RetrieverRun | GeneratorRun) -> RetrieverRun | GeneratorRun:
     return replace(run, prompt=prompt, completion=completion, messages=messages)
 
 
-def _outcome(outcome: Outcome) -> Outcome:
+def _outcome(outcome: Outcome, ours: str | None) -> Outcome:
     match, evaluation = outcome.ground_truth, outcome.evaluation
     return replace(
         outcome,
-        reason=_reason(outcome),
-        evaluation=evaluation and _evaluation(evaluation),
+        reason=_reason(outcome, ours),
+        evaluation=evaluation and _evaluation(evaluation, ours),
         ground_truth=match and match.model_copy(update={"text": _held(match.text)}),
     )
 
 
-def _reason(outcome: Outcome) -> str:
+def _reason(outcome: Outcome, ours: str | None) -> str:
     """The reason of a state, without what the judge says about its verdicts."""
     reason = outcome.reason
     for quoted in outcome.evaluation.undecided if outcome.evaluation else ():
-        reason = reason.replace(quoted, WITHHELD) if quoted else reason
+        reason = reason.replace(quoted, WITHHELD) if quoted not in ("", ours) else reason
     return reason
 
 
-def _evaluation(evaluation: Evaluation) -> Evaluation:
+def _evaluation(evaluation: Evaluation, ours: str | None) -> Evaluation:
     # The reasons of grades and of undecided verdicts and the notes are the judge's own words, and
     # may quote; those of our metrics are ours.
     undefined = evaluation.undefined.items()
@@ -91,7 +92,7 @@ def _evaluation(evaluation: Evaluation) -> Evaluation:
             "ground_truth_claims": _claims(evaluation.ground_truth_claims),
             "explanations": {},
             "undefined": {name: why if name in CATALOGUE else WITHHELD for name, why in undefined},
-            "undecided": _sum(evaluation.undecided),
+            "undecided": _sum(evaluation.undecided, ours),
             "notes": _sum(evaluation.notes),
         }
     )
@@ -101,8 +102,12 @@ def _claims(claims: tuple[Claim, ...]) -> tuple[Claim, ...]:
     return tuple(Claim(text=WITHHELD) for _ in claims)
 
 
-def _sum(counts: Mapping[str, int]) -> dict[str, int]:
-    return {WITHHELD: sum(counts.values())} if counts else {}
+def _sum(counts: Mapping[str, int], ours: str | None = None) -> dict[str, int]:
+    """The counts without their names, but for one that is no word of the judge."""
+    found = Counter[str]()
+    for name, count in counts.items():
+        found[name if name == ours else WITHHELD] += count
+    return dict(found)
 
 
 @dataclass(frozen=True)

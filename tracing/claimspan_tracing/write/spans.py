@@ -67,6 +67,7 @@ __all__ = [
     "prompt_attributes",
     "recorded_texts",
     "with_span_ids",
+    "written_chunks",
 ]
 
 MAX_SUBJECT_CHARACTERS: Final = 64
@@ -179,6 +180,21 @@ def recorded_texts(chunks: Sequence[Chunk]) -> list[str]:
         room -= size
         texts.append(text)
     return texts
+
+
+def written_chunks(job: Job) -> set[int]:
+    """Return the places of the record's chunks that spans of its runs have the texts of."""
+    shown = [run.chunks for run in job.retrievers]
+    if not job.root_ended and any(isinstance(run, GeneratorRun) for run in job.runs):
+        shown.append(job.record.chunks)
+    written = {
+        (chunk.id, chunk.text)
+        for chunks in shown
+        for chunk, text in zip(chunks, recorded_texts(chunks), strict=False)
+        if text == cut(chunk.text, MAX_CHUNK_BYTES)
+    }
+    places = enumerate(job.record.chunks)
+    return {place for place, chunk in places if (chunk.id, chunk.text) in written}
 
 
 def document_attributes(chunks: Sequence[Chunk], texts: Sequence[str]) -> Attributes:

@@ -199,6 +199,9 @@ class Context(NamedTuple):
     column: int
     """Index of the column."""
 
+    is_whole: bool = True
+    """Whether ``distinct`` has all of them, and not only those that came near."""
+
     @classmethod
     def of(cls, indices: Sequence[int], references: Sequence[str]) -> Context:
         """The context of these references, in the order of their rank; empty for none of them."""
@@ -319,7 +322,8 @@ def _joint_batches(
         return []
     near = _nearest(claims, references, rows, context.distinct, verdicts)
     kept = _beginning_that_fits(near, references, max_near, max_tokens)
-    part = context._replace(distinct=tuple(j for j in context.distinct if j in kept))
+    distinct = tuple(j for j in context.distinct if j in kept)
+    part = context._replace(distinct=distinct, is_whole=distinct == context.distinct)
     columns = (*part.distinct, context.column)
     return [
         _batch(claims, references, cells, columns, some, part) for some in _evenly(rows, MAX_CELLS)
@@ -476,6 +480,7 @@ _SPELLED: Final = {
 }
 """The ways in which models write a label."""
 
+_IN_PART: Final = "the chunks are too many or too long to be read together in one call"
 _MISSING: Final = "the reply leaves verdicts out, or gives them twice"
 _EMPTY: Final = Verdict(label=Label.NEUTRAL, entailed=0.0, neutral=1.0, contradicted=0.0)
 _NUMBER: Final = re.compile(r"\d+")
@@ -634,6 +639,12 @@ class _Asking:
         if found:
             self._checker.note(batch.reference_tokens, fits=True)
         self.answered |= batch.cells
+        if not batch.context.is_whole:
+            # What was not read may entail what those that came near do not.
+            entailed = {c: each for c, each in found.items() if each.label is Label.ENTAILED}
+            if len(entailed) < len(found):
+                add_undecided(_IN_PART, len(found) - len(entailed))
+            found = entailed
         verdicts = {self._keys[cell]: verdict for cell, verdict in found.items()}
         self._checker.cache(verdicts)
         return verdicts
