@@ -70,8 +70,11 @@ def reranker_given(attributes: Attributes) -> list[Document]:
 
 
 def documents_given(attributes: Attributes) -> list[Document]:
-    """The documents that a span was given, in a form that LangChain writes."""
-    return _items(parsed(attributes.get(semconv.INPUT_VALUE)))
+    """The documents that a span was given, in the form that LangChain writes."""
+    given = attributes.get(semconv.INPUT_VALUE)
+    # Told at once, since most are given none.
+    is_told = isinstance(given, str) and f'"{TEXT_KEYS[0]}"' in given
+    return _items(parsed(given)) if is_told else []
 
 
 def attached(attributes: Attributes) -> list[Document]:

@@ -210,10 +210,7 @@ class SpanReader:
             return windows_in(attributes)
         if found := reranked(attributes):
             return found
-        root = run.tree.root
-        # The documents that a graph was kept with, which goes on after an interrupt.
-        is_kept = run is not root and goes_on(attributes_of(root).get(semconv.INPUT_VALUE))
-        return documents_given(attributes) if is_kept else ()
+        return documents_given(attributes)
 
     def passages(self, run: Run) -> Sequence[str]:
         """Return what a builder of a prompt was given under a name such as ``context``."""

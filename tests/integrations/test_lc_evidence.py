@@ -154,6 +154,35 @@ def test_a_text_that_the_user_has_shown_before_is_no_chunk(monitor: InMemoryMoni
     assert monitor.only_record().status == "no_context"
 
 
+def compressing(*said: str) -> Any:
+    """Have a model compress each of two documents before another one answers."""
+    from langchain_classic.retrievers import ContextualCompressionRetriever  # not in the oldest one
+    from langchain_classic.retrievers.document_compressors import LLMChainExtractor
+
+    compressor = LLMChainExtractor.from_llm(Script(lines=[*said]))
+    shelf = ContextualCompressionRetriever(
+        base_compressor=compressor, base_retriever=Shelf(documents=documents(*FACTS[:2]))
+    )
+    return rag(Script(lines=[HIGH]), shelf)
+
+
+def test_what_a_compressor_has_quoted_is_the_chunk(monitor: InMemoryMonitor) -> None:
+    quoted = FACTS[0][: FACTS[0].index(" since")]
+    compressing(quoted, "NO_OUTPUT").invoke(TOWER, config(monitor))
+
+    assert texts(monitor.only_record()) == [quoted]
+
+
+def test_what_a_compressor_has_put_into_its_own_words_is_followed_to_what_it_had_read(
+    monitor: InMemoryMonitor,
+) -> None:
+    own = "In Paris there is a very high building, made of iron, that everybody knows."
+    compressing(own, "NO_OUTPUT").invoke(TOWER, config(monitor))
+
+    (chunk,) = monitor.only_record().record.chunks
+    assert (chunk.id, chunk.text) == ("d0", FACTS[0])
+
+
 def test_a_search_beside_the_retriever_was_read_as_well(monitor: InMemoryMonitor) -> None:
     store = InMemoryVectorStore(DeterministicFakeEmbedding(size=8))
     store.add_documents(documents(FACTS[2]))

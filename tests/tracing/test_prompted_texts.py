@@ -62,7 +62,7 @@ def test_sentences_that_were_picked_from_a_text_are_what_was_read_of_it() -> Non
 
 def test_what_a_model_has_written_proves_no_text() -> None:
     prompts = Prompts([f"Notes: {OTHER}\n{LONG}\nQ"])
-    prompts.write([OTHER])
+    prompts.write(OTHER)
 
     assert prompts.read([f"{LONG} {OTHER}", OTHER]) == [LONG, None]
 

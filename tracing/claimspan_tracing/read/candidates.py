@@ -15,6 +15,7 @@ __all__ = ["Seen", "counts", "is_completed", "reader_of", "try_read", "was_throw
 _T = TypeVar("_T")
 
 NO_DOCUMENTS: Final[Sequence[Document]] = ()
+NO_RETRIEVAL: Final = Retrieval(None, ())
 NO_TEXTS: Final[Sequence[str]] = ()
 
 
@@ -70,6 +71,10 @@ class Seen:
         # Nor are those below a retriever: it hands on what they have found.
         others = [run for run in tree.runs if not _is_in_retriever(run)]
         self._steps: Final = [(run, reader_of(run)) for run in others if not was_thrown_away(run)]
+        asking = (run for run in tree.runs if run.kind is RunKind.GENERATOR)
+        asks = any(run.has_ancestor(RunKind.RETRIEVER) for run in asking)
+        inner = (run for run in tree.of_kind(RunKind.RETRIEVER) if asks)
+        self._inner: Final = [run for run in inner if run.has_ancestor(RunKind.RETRIEVER)]
 
     def documents(self) -> Iterator[Document]:
         """Return every document that was retrieved, given to a run, or returned by one."""
@@ -83,6 +88,9 @@ class Seen:
             found = try_read(self._guard, reader.unreported_retrieval, run, None)
             if found is not None:
                 yield found.documents
+        # What a model within a retriever has put into words of its own.
+        for run in self._inner:
+            yield try_read(self._guard, reader_of(run).retrieval, run, NO_RETRIEVAL).documents
 
     def passages(self) -> list[str]:
         """Return every text that may be evidence, and is no document."""

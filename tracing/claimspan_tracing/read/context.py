@@ -158,9 +158,10 @@ def _evidence(
 ) -> list[Document]:
     """The texts from outside that stand in prompts."""
     prompts = Prompts(told)
-    own = [each.completion for each in answers[:-1] if not is_quoted(each)]
-    own = [text for text in own if len(text.strip()) >= MIN_HANDED_ON]
-    prompts.write(own)
+    handed_on = [each for each in answers[:-1] if not is_quoted(each)]
+    handed_on = [each for each in handed_on if len(each.completion.strip()) >= MIN_HANDED_ON]
+    for each in handed_on:
+        prompts.write(each.completion, each.words)
     documents = _once(chain(candidates.named or (), candidates.documents()))
     texts = [str(document.text) for document in documents]
     found = [
@@ -171,7 +172,7 @@ def _evidence(
     results = dict.fromkeys(text for each in answers for text in each.tool_results)
     passages = [text for text in {**results, **dict.fromkeys(candidates.passages())}]
     passages = [text[:MAX_JOINED] for text in passages if text.strip() and not acknowledges(text)]
-    known = [*(str(each.text) for each in found), *own]
+    known = [*(str(each.text) for each in found), *(each.completion for each in handed_on)]
     known += [query] if len(query.strip()) >= MIN_HANDED_ON else []
     passages = [
         text
@@ -208,9 +209,13 @@ def _from_prompt(text: str) -> Document:
 
 def _once(documents: Iterable[Document]) -> list[Document]:
     found = _keyed(documents)
-    # Some runs hand a document on without its id.
-    texts = {text for id_, text in found if id_}
-    return [each for (id_, text), each in found.items() if id_ or text not in texts]
+    first: dict[str, str] = {}
+    for id_, text in found:
+        first.setdefault(text, id_)
+    # Of two runs that show one document, one may lack its id: then it is as the first one has it.
+    return [
+        each for (id_, text), each in found.items() if id_ == first[text] or (id_ and first[text])
+    ]
 
 
 def _keyed(documents: Iterable[Document]) -> dict[tuple[str, str], Document]:

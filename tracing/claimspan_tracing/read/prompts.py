@@ -245,16 +245,22 @@ class Prompts:
         self._written: Final = _Places()
         self._taken: Final = _Places()
 
-    def write(self, texts: Iterable[str]) -> None:
-        """Note what models or users have written: where that stands, nothing else is proven."""
-        # All of them first: what is free is told by their words, too.
-        places = [place for text in texts for place in self._all_places(text.strip())]
-        for place in places:
-            self._mark(self._written, *place, WRITTEN)
+    def write(self, text: str, told: Prompts | None = None) -> None:
+        """Note what a model has written: if that stands at a place, nothing else is proven there.
+
+        Args:
+            text: Its words.
+            told: What it was told; what it has quoted of that is from outside.
+        """
+        self._mark_all(text.strip(), WRITTEN, told)
 
     def has(self, text: str) -> bool:
         """Whether a piece of a text that proves it stands there, whatever else explains that."""
-        return next(self._all_places(text.strip()), None) is not None
+        text = text.strip()
+        if next(self._exact_places(text), None) is not None:
+            return True
+        words = _Words(text if len(text) >= MIN_BEGINNING else "")
+        return next(self._proven(self._runs(words, WRITTEN), words), None) is not None
 
     def share_of(self, text: str) -> float:
         """How much of the prompts a text makes up that has most of its words there, up to 1."""
@@ -285,8 +291,7 @@ class Prompts:
         if words and _BREAK in self._text:
             # A draft and its revision have read the same, and it was read once.
             for text in known:
-                for place in self._all_places(text.strip()):
-                    self._take(*place)
+                self._mark_all(text.strip(), TAKEN)
         there = {at: share for at, each in words.items() if (share := self._covered(each))}
         left = sorted(there, key=lambda at: (-there[at], at))
         # In this order: a sentence that two texts share is the ending of one rather than a piece
@@ -302,6 +307,11 @@ class Prompts:
                 return [None] * len(texts)
             found[at] = self._together(texts[at], kept) or None
         return found
+
+    def has_row(self, words: _Words, run: _Run) -> bool:
+        """Whether the words of a run stand here in a row, too."""
+        row = words.words[run.start : run.start + run.length]
+        return f" {' '.join(row)} " in self._words.line
 
     # --- as they are ---
 
@@ -410,10 +420,10 @@ class Prompts:
         return state
 
     def _take(self, start: int, end: int) -> None:
-        self._mark(self._taken, start, end, TAKEN)
+        self._mark(start, end, TAKEN)
 
-    def _mark(self, places: _Places, start: int, end: int, mark: int) -> None:
-        places.add(start, end)
+    def _mark(self, start: int, end: int, mark: int) -> None:
+        (self._taken if mark == TAKEN else self._written).add(start, end)
         if "_state" in self.__dict__:
             within = self._words.within(start, end)
             self._state[within.start : within.stop] = bytes([mark]) * len(within)
@@ -546,13 +556,24 @@ class Prompts:
                 return [_Piece(last - length, last, place, place + length)]
         return []
 
-    def _all_places(self, text: str) -> Iterator[tuple[int, int]]:
-        """Yield where a text stands: as it is, else by its words, else in pieces that prove it."""
+    def _mark_all(self, text: str, mark: int, told: Prompts | None = None) -> None:
+        """Mark where a text stands: as it is, and by its words, whole or in pieces."""
         places = [*self._exact_places(text)]
-        yield from places
+        for place in places:
+            self._mark(*place, mark)
         # One prompt may have it in other letters than another one does.
-        if len(text) >= MIN_BEGINNING and (not places or _BREAK in self._text):
-            yield from self._proven(self._runs(words := _Words(text), WRITTEN), words)
+        n_prompts = self._text.count(_BREAK) + 1
+        if len(text) < MIN_BEGINNING or (places and n_prompts == 1):
+            return
+        words = _Words(text)
+        for _ in range(n_prompts):
+            runs = self._runs(words, mark - 1)
+            own = [each for each in runs if told is None or not told.has_row(words, each)]
+            places = [*self._proven(own, words)]
+            for place in places:
+                self._mark(*place, mark)
+            if not places:
+                break
 
     def _exact_places(self, text: str) -> Iterator[tuple[int, int]]:
         place = self._text.find(text) if text else -1
