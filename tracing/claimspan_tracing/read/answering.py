@@ -121,25 +121,30 @@ def answering(
     nearest = _unchecked(max(range(len(shares)), key=lambda at: (shares[at], at)), may_answer)
     last = may_answer[nearest]
     found: list[Generated] = []
-    for each in reversed(generations):
+    for index, each in reversed([*enumerate(generations)]):
         is_part = each is last or (not each.is_in_retriever and _is_part(each, last, response))
-        if is_part or any(_handed_on(each, later, asked) for later in found):
+        if is_part or (
+            any(_handed_on(each, later, asked) for later in found)
+            and not is_quoted(each, generations[:index])
+        ):
             found.append(each)
     return found[::-1]
 
 
 def _handed_on(each: Generated, later: Generated, asked: Collection[str]) -> bool:
-    """Whether a later prompt has what a model has said in words of its own."""
+    """Whether a later prompt has what a model has said."""
     text = each.completion.strip()
-    if len(text) < MIN_HANDED_ON:
-        was_asked = not asked or any(question in each.prompt for question in asked)
-        return was_asked and is_handed_on(text, later.prompt)
-    return later.words.has(text) and not is_quoted(each)
+    if len(text) >= MIN_HANDED_ON:
+        return later.words.has(text)
+    was_asked = not asked or any(question in each.prompt for question in asked)
+    return was_asked and is_handed_on(text, later.prompt)
 
 
-def is_quoted(generation: Generated) -> bool:
-    """Whether a model has only repeated what it was told: that is from outside."""
-    return generation.completion.strip() in generation.prompt
+def is_quoted(generation: Generated, before: Sequence[Generated]) -> bool:
+    """Whether a model has only repeated what it was told from outside, and not by another model."""
+    text = generation.completion.strip()
+    is_long = len(text) >= MIN_HANDED_ON and text in generation.prompt
+    return is_long and not any(text in each.completion for each in before)
 
 
 def _unchecked(index: int, generations: Sequence[Generated]) -> int:

@@ -158,7 +158,7 @@ def _evidence(
 ) -> list[Document]:
     """The texts from outside that stand in prompts."""
     prompts = Prompts(told)
-    handed_on = [each for each in answers[:-1] if not is_quoted(each)]
+    handed_on = [each for at, each in enumerate(answers[:-1]) if not is_quoted(each, answers[:at])]
     handed_on = [each for each in handed_on if len(each.completion.strip()) >= MIN_HANDED_ON]
     for each in handed_on:
         prompts.write(each.completion, each.words)
@@ -257,22 +257,18 @@ def _id_of(document: Document) -> str:
 def _without_parts(found: Sequence[Document]) -> list[Document]:
     """The documents without parts of others with the same id: a draft may have read all of it.
 
-    What has no id may be a part of any.
+    One without an id may be any of them.
     """
-    ids = {_id_of(document) for document in found}
-    if len(ids) == len(found) and "" not in ids:
+    ids = [_id_of(document) for document in found]
+    if len({*ids}) == len(ids) and "" not in ids:
         return [*found]
     forms = [" ".join(str(document.text).split()) for document in found]
-    same: dict[str, list[int]] = {"": [*range(len(found))]}
-    for at, document in enumerate(found):
-        if id_ := _id_of(document):
-            same.setdefault(id_, []).append(at)
     return [
         document
         for at, document in enumerate(found)
         if not any(
-            forms[at] in forms[other] and (forms[at] != forms[other] or other < at)
-            for other in same[_id_of(document)]
-            if other != at
+            forms[at] in form and (form != forms[at] or other < at)
+            for other, form in enumerate(forms)
+            if other != at and (ids[other] == ids[at] or not ids[other] or not ids[at])
         )
     ]
