@@ -159,7 +159,8 @@ def compressing(*said: str) -> Any:
     from langchain_classic.retrievers import ContextualCompressionRetriever  # not in the oldest one
     from langchain_classic.retrievers.document_compressors import LLMChainExtractor
 
-    compressor = LLMChainExtractor.from_llm(Script(lines=[*said]))
+    model = Script(lines=[*said])
+    compressor = LLMChainExtractor.from_llm(model)  # pyright: ignore[reportUnknownMemberType] - its models are generic
     shelf = ContextualCompressionRetriever(
         base_compressor=compressor, base_retriever=Shelf(documents=documents(*FACTS[:2]))
     )

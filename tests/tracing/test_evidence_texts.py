@@ -8,12 +8,13 @@ from collections.abc import Callable
 from xml.sax import saxutils
 
 import pytest
-import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
 from claimspan_tracing.read.handwritten import written_evidence
 from claimspan_tracing.read.prompts import Prompts
+
+from provenance import as_yaml
 
 QUERY = "How much does the reservoir hold?"
 LONG = "The reservoir above the town holds ninety million litres, and was built before the war."
@@ -39,7 +40,7 @@ def only_apostrophes(text: str) -> str:
 
 
 def in_yaml(text: str) -> str:
-    return yaml.safe_dump([{"text": text}], width=60)
+    return as_yaml([text])
 
 
 LETTERS = "It's the \"Črna\" plan: “naïve” costs < 5 € & more, isn't that what you've asked, José?"

@@ -27,7 +27,7 @@ from claimspan_tracing.testing import InMemoryMonitor
 from claimspan_tracing.text import MAX_TEXT_BYTES
 from claimspan_tracing.write.spans import MAX_DOCUMENTS
 
-from lc_pipelines import Shelf
+from lc_pipelines import Script, Shelf
 from support import attributes
 
 CONTENT: Final = re.compile(r"retrieval\.documents\.\d+\.document\.content")
@@ -242,3 +242,20 @@ def test_no_text_is_written_of_a_chunk_where_texts_are_not_captured() -> None:
 
         assert root_of(monitor)["claimspan.score.faithfulness"] == 1.0
         assert texts_on(*monitor.spans()) == set()
+
+
+def test_documents_beyond_those_that_are_looked_for_make_no_claim_unsupported() -> None:
+    found = documents(1_200)
+    prompt = "\n".join(each.page_content for each in found)
+
+    def reply(query: str, config: RunnableConfig) -> str:
+        Shelf(documents=found).invoke(query, config)
+        said = Script(lines=["Room 1199 is 1202 m long."]).invoke(f"{prompt}\n{query}", config)
+        return str(said.content)
+
+    with InMemoryMonitor(judge=LexicalJudge()) as monitor:
+        ask(monitor, RunnableLambda(reply))
+
+        root = root_of(monitor)
+        assert "claimspan.score.faithfulness" not in root
+        assert "the first 1,000 documents were looked for" in str(root[UNDECIDED])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 
 import jinja2
@@ -12,12 +13,34 @@ from hypothesis import strategies as st
 from claimspan_tracing.capture.runs import Document
 from claimspan_tracing.read.answering import Generated, answering
 from claimspan_tracing.read.context import Candidates, Context, find_context
-from claimspan_tracing.read.prompts import Prompts
+from claimspan_tracing.read.prompts import Prompts, unexplained
 from claimspan_tracing.text import MAX_JOINED
+
+from linear_time import grows_linearly
 
 LONG = "The reservoir above the town holds ninety million litres, and was built before the war."
 OTHER = "Visitors may enter the museum from nine in the morning until six in the evening, daily."
 QUERY = "How much does the reservoir hold?"
+REPEATED = [
+    *(
+        "a ",
+        "word ",
+        "ab ",
+        "x",
+        "\\u0041",
+        "\\",
+        "&amp;",
+        "&",
+        "\u6587",
+        "a b c d e ",
+        "[",
+        "\n\n",
+        "\\n",
+    ),
+    *("The tower in Paris is 330 metres... ", '"', ". . ", "<b>w</b> ", " \n", "\x00"),
+]
+"""What texts consist of that are made to take long."""
+
 ANSWER = "It holds ninety million litres of water."
 
 
@@ -139,6 +162,56 @@ def test_a_draft_in_the_prompt_of_the_answer_took_part_and_a_rejected_one_did_no
     last = Generated(f"Refine: {draft.completion}", ANSWER)
 
     assert answering([rejected, draft, last], f" {ANSWER}\n") == [draft, last]
+
+
+def test_the_words_of_a_model_are_followed_to_what_it_had_read() -> None:
+    note = Generated(LONG, "A great lake was dammed there, it seems, for the mills of the town.")
+    again = Generated(f"Refine: {note.completion} {OTHER}", note.completion)
+    last = Generated(f"Notes as JSON: {json.dumps([again.completion])}", ANSWER)
+
+    assert answering([note, again, last], ANSWER) == [note, again, last]
+    found = find([document(LONG), document(OTHER)], [note, again, last])
+    assert found.documents == [document(LONG), document(OTHER)]
+
+
+def test_a_document_that_a_model_has_written_is_followed_as_well() -> None:
+    own = "A great lake was dammed there, it seems, for the mills of the town."
+    note, last = Generated(LONG, own), Generated(f"{own} Q", ANSWER)
+
+    assert find([Document(own, id="d"), document(LONG)], [note, last]).documents == [document(LONG)]
+
+
+def test_what_a_model_quotes_is_from_outside_and_what_else_it_read_is_not_followed() -> None:
+    note, last = Generated(f"{LONG} {OTHER}", LONG), Generated(f"{LONG} Q", ANSWER)
+
+    assert find([document(LONG), document(OTHER)], [note, last]).documents == [document(LONG)]
+
+
+def test_a_model_whose_words_went_nowhere_has_read_nothing_for_the_answer() -> None:
+    grade = Generated(OTHER, "Grade: poor, since it is about another place, and another time.")
+    last = Generated(f"{LONG} Q", ANSWER)
+
+    assert find([document(LONG), document(OTHER)], [grade, last]).documents == [document(LONG)]
+
+
+def test_an_answer_whose_marks_were_edited_is_told_by_its_words() -> None:
+    said = "It **holds** ninety million litres of water [1], and it was built before the war [2]."
+    seen = "It holds ninety million litres of water (a.pdf), and it was built before the war (b)."
+    draft, last = Generated(OTHER, "Some other thing was said here before."), Generated(LONG, said)
+
+    assert answering([draft, last], seen) == [last]
+
+
+@pytest.mark.parametrize("piece", REPEATED, ids=repr)
+def test_prompts_and_texts_are_compared_in_time_that_grows_with_their_length(piece: str) -> None:
+    def compare(text: str) -> None:
+        half, start = text[: len(text) // 2], text[:3_000]
+        prompts = Prompts([f"{text} end", f"Q: {text}"])
+        prompts.write(f"{half} own words of a model")
+        prompts.read([f"{text} y", f"{half} Z", f"{start}!", f"{text[5:]} and another end of it"])
+        list(unexplained([text, f"x {half}"], [f"{start} k", f"{half} n z"]))
+
+    assert grows_linearly(compare, piece, 40_000)
 
 
 @pytest.mark.parametrize("grade", ["yes", "No.", "relevant", "5", ""])

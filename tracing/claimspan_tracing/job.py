@@ -178,13 +178,16 @@ def union_of(retrievers: Iterable[RetrieverRun]) -> tuple[Chunk, ...]:
     return tuple(union.values())[:MAX_CHUNKS]
 
 
-def context_cut_of(chunks: Sequence[Chunk], found: int, dropped: int = 0) -> str | None:
+def context_cut_of(
+    chunks: Sequence[Chunk], found: int, dropped: int = 0, cut: str = ""
+) -> str | None:
     """Return why chunks are not all that was read, as ``RagRecord.context_cut``; None if they are.
 
     Args:
         chunks: Those that are kept.
         found: Number of those that were read, before any was cut off.
         dropped: Runs that are not kept, each of which may have been a search.
+        cut: Why more may have been read than was found; empty if that is not so.
     """
     # A text that is cut lacks less than one character of its bound.
     n_cut = sum(
@@ -196,6 +199,7 @@ def context_cut_of(chunks: Sequence[Chunk], found: int, dropped: int = 0) -> str
         f"{len(chunks)} of {found} chunks are kept": found - len(chunks),
         f"{MAX_TEXT_BYTES // 1024} KiB are kept of {n_cut} long chunks": n_cut,
         f"{dropped} runs are not kept": dropped,
+        cut: len(cut),
     }
     return "; ".join(reason for reason, beyond in bounds.items() if beyond > 0) or None
 

@@ -59,6 +59,9 @@ class Context:
     source: ContextSource
     """How that is known."""
 
+    cut: str = ""
+    """Why documents that were read may not be among them; empty if none can be missing."""
+
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
@@ -122,8 +125,9 @@ def find_context(
     told = _longest(told) if is_whole else []
     is_whole = is_whole and sum(map(len, told)) <= MAX_PROMPTS_CHARACTERS
     found: list[Document] = []
+    cut = ""
     if is_whole:
-        found = _evidence(told, answers, candidates, query)
+        found, cut = _evidence(told, answers, candidates, query)
     # Also if documents were found and none is there: a component may have put them into words of
     # its own.
     is_by_hand = is_whole or (not candidates.named and candidates.is_by_hand())
@@ -135,9 +139,9 @@ def find_context(
             found = [*map(_from_prompt, unnamed_evidence(texts, system, query))]
     if found:
         texts = [text for each in answers for text in _messages(each)] if is_whole else []
-        return Context(with_printed_fields(found, texts, response, query), "prompt")
+        return Context(with_printed_fields(found, texts, response, query), "prompt", cut)
     if is_whole and any(gave(each, response) for each in answers):
-        return Context((), "prompt")  # all that it read is seen, and none of it is a chunk
+        return Context((), "prompt", cut)  # all that it read is seen, and none of it is a chunk
     if candidates.named is not None:
         return Context(_once(candidates.named), "last_documents")
     given = candidates.last_given()
@@ -155,14 +159,16 @@ def _longest(prompts: Sequence[str]) -> list[str]:
 
 def _evidence(
     told: Sequence[str], answers: Sequence[Generated], candidates: Candidates, query: str
-) -> list[Document]:
-    """The texts from outside that stand in prompts."""
+) -> tuple[list[Document], str]:
+    """The texts from outside that stand in prompts, and why there may be more of them."""
     prompts = Prompts(told)
     handed_on = [each for at, each in enumerate(answers[:-1]) if not is_quoted(each, answers[:at])]
     handed_on = [each for each in handed_on if len(each.completion.strip()) >= MIN_HANDED_ON]
     for each in handed_on:
         prompts.write(each.completion, each.words)
     documents = _once(chain(candidates.named or (), candidates.documents()))
+    n_characters = sum(len(str(document.text)) for document in documents)
+    is_cut = len(documents) >= MAX_CANDIDATES or n_characters >= MAX_CANDIDATES_CHARACTERS
     texts = [str(document.text) for document in documents]
     found = [
         document if part == text else replace(document, text=part)
@@ -181,7 +187,8 @@ def _evidence(
         if text.strip() != query.strip() and (text in results or prompts.has(text))
     ]
     rest = unexplained(passages, known)
-    return [*_without_parts(found), *map(_from_prompt, dict.fromkeys(rest))]
+    cut = f"the first {len(documents):,} documents were looked for" if is_cut else ""
+    return [*_without_parts(found), *map(_from_prompt, dict.fromkeys(rest))], cut
 
 
 def _is_refusal(candidates: Candidates, generations: Sequence[Generated], response: str) -> bool:

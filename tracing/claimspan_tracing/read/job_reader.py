@@ -135,7 +135,7 @@ def read_job(
             chunks=chunks,
             metadata=metadata,
             id=next((of.text(root.metadata[k]) for k in ID_KEYS if k in root.metadata), None),
-            context_cut=context_cut_of(chunks, n_chunks, tree.dropped),
+            context_cut=context_cut_of(chunks, n_chunks, tree.dropped, context.cut),
         ),
         trace_id=format_trace_id(span.trace_id),
         span_id=format_span_id(span.span_id),
