@@ -17,12 +17,19 @@ from typing import Final
 
 from claimspan_openinference._kinds import MIN_TOOL_TEXT, Attributes, flattened
 from claimspan_tracing import semconv
-from claimspan_tracing.adapters import is_list, is_mapping, join_bounded, written_evidence
+from claimspan_tracing.adapters import (
+    arguments_of,
+    is_list,
+    is_mapping,
+    join_bounded,
+    written_evidence,
+)
 
 __all__ = [
     "TOOL",
     "USER",
     "answered",
+    "completed",
     "inside_of",
     "is_conversation",
     "is_shown",
@@ -138,9 +145,30 @@ def answered(attributes: Attributes) -> str:
     if semconv.output_message(0, semconv.MESSAGE_ROLE) in attributes:
         return ""  # a call of a tool, of which the output is the JSON
     output = parsed(attributes.get(semconv.OUTPUT_VALUE, ""))
+    named: Mapping[object, object] = output if is_mapping(output) else {}
+    if "messages" in named:
+        return ""  # what LlamaIndex makes ready for a model, in a span of that kind
     # A completion of LlamaIndex's has its text beside what its provider has sent.
-    text = output.get("text") if is_mapping(output) else None
+    text = named.get("text")
     return text if isinstance(text, str) else str(attributes.get(semconv.OUTPUT_VALUE, ""))
+
+
+def completed(attributes: Attributes) -> str:
+    """The first completion of a model, or else what it has filled in the calls of tools with."""
+    if said := answered(attributes):
+        return said
+    calls = [*flattened(attributes, partial(semconv.output_arguments, 0))]
+    return arguments_of(calls or [*_calls_in(attributes.get(semconv.GEN_AI_OUTPUT_MESSAGES))])
+
+
+def _calls_in(value: object) -> Iterator[object]:
+    """The arguments of calls in messages of OpenTelemetry's form."""
+    listed = parsed(value)
+    for message in listed if is_list(listed) else ():
+        parts = message.get("parts") if is_mapping(message) else None
+        for part in parts if is_list(parts) else ():
+            if is_mapping(part) and part.get("type") == "tool_call":
+                yield part.get("arguments")
 
 
 def is_told_evidence(attributes: Attributes) -> bool:

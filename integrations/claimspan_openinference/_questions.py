@@ -14,6 +14,7 @@ from typing import Final, cast
 from claimspan_openinference._kinds import Attributes
 from claimspan_openinference._messages import (
     answered,
+    completed,
     inside_of,
     is_conversation,
     is_shown,
@@ -30,11 +31,13 @@ from claimspan_tracing.adapters import (
     Key,
     Run,
     RunKind,
+    filled_in,
     is_list,
     is_mapping,
     structured_text,
     value_at,
 )
+from claimspan_tracing.adapters import fields_of as plain_fields_of
 
 __all__ = [
     "NOTE_OF_STRUCTURE",
@@ -42,6 +45,7 @@ __all__ = [
     "answers_of_components",
     "attributes_of",
     "calls_in_text",
+    "filled_fields",
     "goes_on",
     "has_answer",
     "is_of_components",
@@ -131,6 +135,34 @@ def question_in(value: object, key: Key | None = None) -> object:
 def answers_in(value: object, key: Key | None = None) -> list[object]:
     """Return what may be the answer in an output: several components of Haystack's may give one."""
     return _found(value, key, RESPONSE_KEYS, DEEP_RESPONSE_KEYS, _said)
+
+
+def filled_fields(root: Run) -> str:
+    """Return the fields of an output that a model has filled in with one completion, as text.
+
+    Without what the root was given. Of a pipeline of Haystack's they stand below the name of a
+    component.
+    """
+    attributes = attributes_of(root)
+    given = parsed(attributes.get(semconv.INPUT_VALUE))
+    output = shown_result(parsed(attributes.get(semconv.OUTPUT_VALUE)))
+    fields = fields_of(output)
+    asked = fields_of(given)
+    new = {name: each for name, each in fields.items() if asked.get(name) != each}
+    models = (run for run in root.tree.of_kind(RunKind.GENERATOR) if run is not root)
+    said = [
+        text
+        for run in models
+        if not run.has_ancestor(RunKind.RETRIEVER) and (text := completed(attributes_of(run)))
+    ]
+    parts = [new, *(fields_of(each) for each in new.values())]
+    found = (structured_text(filled_in(part, said, fields_of), fields_of) for part in parts)
+    return next(filter(None, found), "")
+
+
+def fields_of(value: object) -> Mapping[str, object]:
+    """Return the fields of a mapping: none of a document."""
+    return {} if _is_document(value) else plain_fields_of(value)
 
 
 def said_under(part: Part, name: str) -> str:

@@ -30,6 +30,7 @@ from claimspan_openinference._kinds import Attributes, holds_documents, kind_of
 from claimspan_openinference._messages import (
     USER,
     answered,
+    completed,
     inside_of,
     last_turn_in,
     messages_of,
@@ -45,6 +46,7 @@ from claimspan_openinference._questions import (
     answers_of_components,
     attributes_of,
     calls_in_text,
+    filled_fields,
     goes_on,
     is_of_components,
     last_answer,
@@ -134,7 +136,7 @@ class SpanReader:
             found = answered(attributes)
         if str(found).startswith(NOTE_OF_STRUCTURE):
             found = structured_answer(root) or found
-        return found or structured_text(last_answer(root))
+        return found or filled_fields(root) or structured_text(last_answer(root))
 
     def _answers_of(self, root: Run) -> list[object]:
         """What may be the answer, in the output of the root."""
@@ -256,7 +258,7 @@ class SpanReader:
         messages = [said for each in every if (said := messages_of(each))]
         return Generation(
             prompt=_whole_prompt(run, models),
-            completion=next((text for each in every if (text := answered(each))), ""),
+            completion=next((text for each in every if (text := completed(each))), ""),
             model=_first(every, semconv.LLM_MODEL_NAME, semconv.GEN_AI_REQUEST_MODEL),
             provider=_first(every, semconv.GEN_AI_PROVIDER_NAME),
             input_tokens=_count(

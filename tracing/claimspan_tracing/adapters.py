@@ -12,7 +12,14 @@ from opentelemetry.trace import TracerProvider
 
 from claimspan.errors import ConfigError
 from claimspan.text.shapes import is_list, is_mapping
-from claimspan.text.structured import ANSWER_FIELDS, fields_of, structured_text, texts_in
+from claimspan.text.structured import (
+    ANSWER_FIELDS,
+    arguments_of,
+    fields_of,
+    filled_in,
+    structured_text,
+    texts_in,
+)
 from claimspan_tracing.capture.hooks import Capture, leave_out, request_context
 from claimspan_tracing.capture.runs import (
     Document,
@@ -104,6 +111,7 @@ __all__ = [
     "ScoredChunk",
     "ScoredRecord",
     "acknowledges",
+    "arguments_of",
     "begins_with_grade",
     "chain_of",
     "checked_address",
@@ -111,6 +119,7 @@ __all__ = [
     "exports",
     "fields_of",
     "filled",
+    "filled_in",
     "guard_of",
     "is_echo",
     "is_grade",
