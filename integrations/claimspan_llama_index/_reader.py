@@ -28,6 +28,8 @@ from claimspan_tracing.adapters import (
     RunKind,
     RunTree,
     acknowledges,
+    arguments_of,
+    filled_in,
     is_echo,
     is_grade,
     is_list,
@@ -107,7 +109,11 @@ class LlamaIndexReader:
             return ""
         text = answer_in(root.outputs)
         if not text and not is_answer(root.outputs):
-            text = _last_completion(root) or answer_in(root.outputs, is_structured=True)
+            spoken = _spoken(root)
+            said = [_completed(run) for run in spoken]
+            filled = structured_text(filled_in(_fields(root.outputs), said, fields_of), fields_of)
+            text = filled or _last_completion(root, spoken)
+            text = text or answer_in(root.outputs, is_structured=True)
         return "" if text == NO_RESPONSE else structured_text(text)
 
     def names_answer(self, root: Run) -> bool:
@@ -188,7 +194,7 @@ class LlamaIndexReader:
         nothing = unfound(run.tree) if results else set[str]()
         return Generation(
             prompt=_prompt(call),
-            completion=answer_in(said),
+            completion=_completed(run),
             model=model,
             input_tokens=_number(tokens[0]),
             output_tokens=_number(tokens[1]),
@@ -228,24 +234,32 @@ class LlamaIndexReader:
         return root.failed_with(asyncio.CancelledError)
 
 
-def _last_completion(root: Run) -> str:
-    """Return what the last model answered, for a result of unknown shape.
-
-    Models inside a retriever rewrite the query; they do not answer it. Nor is the answer of the
-    last of several engines the answer to the first one's question.
-    """
-    runs = runs_below(root)
-    said = [
+def _spoken(root: Run) -> list[Run]:
+    """The models that may have answered; those inside a retriever rewrite the query."""
+    return [
         run
-        for run in runs
+        for run in runs_below(root)
         if run.kind is RunKind.GENERATOR
         and is_counted(run, root)
         and not run.has_ancestor(RunKind.RETRIEVER)
     ]
-    engines = {id(engine) for run in runs if (engine := _engine_around(run, root))}
-    if not said or (len(engines) > 1 and _engine_around(said[-1], root)):
+
+
+def _last_completion(root: Run, spoken: Sequence[Run]) -> str:
+    """Return what the last model answered, for a result of unknown shape.
+
+    The answer of the last of several engines is not the answer to the first one's question.
+    """
+    engines = {id(engine) for run in runs_below(root) if (engine := _engine_around(run, root))}
+    if not spoken or (len(engines) > 1 and _engine_around(spoken[-1], root)):
         return ""
-    return answer_in(said[-1].outputs)
+    return answer_in(spoken[-1].outputs)
+
+
+def _completed(run: Run) -> str:
+    """What a model answered, or else what it has filled in the calls of tools with."""
+    said = run.outputs
+    return answer_in(said) or (arguments_of(said.calls) if isinstance(said, Said) else "")
 
 
 def _engine_around(run: Run, root: Run) -> Run | None:
@@ -295,7 +309,6 @@ RESPONSE_KEYS: Final = (
     "output",
     "text",
     "message",
-    "summary",
     "content",
 )
 """Where results have the answer. An agent has a structured one beside its message."""
