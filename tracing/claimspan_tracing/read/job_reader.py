@@ -36,7 +36,7 @@ from claimspan_tracing.read.candidates import (
     was_thrown_away,
 )
 from claimspan_tracing.read.context import Candidates, Context, find_context
-from claimspan_tracing.read.splitting import Split, asked_of
+from claimspan_tracing.read.splitting import Split, asked_of, told_question
 from claimspan_tracing.read.unnamed import labelled_question
 from claimspan_tracing.read.values import (
     Part,
@@ -62,6 +62,9 @@ TOLD: Final = ("system", "user")
 
 NOTHING_ASKED: Final = "no question was asked: the run only retrieved, built or checked"
 """Why a run is no record."""
+
+UNTOLD: Final = "which question the answer is to cannot be told: query_key says where it is"
+"""Why nothing is judged of a run whose retrievers were asked something else than its user asked."""
 
 REPEATED: Final = "the pipeline returned what it retrieved, and no answer"
 
@@ -117,7 +120,7 @@ def read_job(
         response = of.text(join_bounded(several.answers, "\n"))
     context = _context(tree, read, generated, query, response, guard)
     chunks, n_chunks = _chunks(context, read, of)
-    result = _result_of(tree, generated, chunks, response, guard, read.retrievers)
+    result = _result_of(tree, generated, chunks, query, response, guard, read.retrievers)
     if several is not None:
         result = _Result(Status.SEVERAL_ANSWERS, several.reason)
     span = tree.span.get_span_context()
@@ -177,11 +180,14 @@ def _asked(
     read: _ReadRuns,
     guard: Guard,
 ) -> str:
-    """The question of the record; what the retrievers were asked where the run was given none."""
+    """The question of the record; what its model was told where the run was given none."""
     searches = () if query else tuple(each.query for _, each in read.retrievers if each.query)
-    asked = query or next(iter(searches), "")
+    asked = query
     with guard:
-        asked = asked_of(asked, response, tree, generated, searches)
+        asked = asked_of(query, response, tree, generated, searches)
+        if not asked and searches:
+            found = [chunk.text for _, each in read.retrievers for chunk in each.chunks]
+            asked = told_question(searches, response, generated, found)
     return asked
 
 
@@ -467,6 +473,7 @@ def _result_of(
     tree: RunTree,
     generations: Sequence[Generated],
     chunks: Sequence[Chunk],
+    query: str,
     response: str,
     guard: Guard,
     retrievers: Sequence[tuple[Run, RetrieverRun]],
@@ -481,6 +488,8 @@ def _result_of(
         return _Result(Status.NO_CONTEXT, _lacking(retrievers))
     if not response.strip():
         return _Result(Status.NO_ANSWER)
+    if not query.strip() and any(each.query for _, each in retrievers):
+        return _Result(Status.NO_ANSWER, UNTOLD)
     names_answer = try_read(guard, tree.reader.names_answer, tree.root, True)
     if not names_answer and _is_repeated(chunks, generations, response):
         return _Result(Status.NO_ANSWER, _why_repeated(chunks, generations))

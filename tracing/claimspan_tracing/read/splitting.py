@@ -13,9 +13,10 @@ from claimspan_tracing.capture.runs import Reader, Run, RunKind, RunTree
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.read.answering import Generated, answering, gave, is_handed_on, is_no_answer
 from claimspan_tracing.read.candidates import counts, reader_of, try_read
+from claimspan_tracing.read.unnamed import announced_question
 from claimspan_tracing.text import MAX_JOINED, MAX_TEXT_BYTES, bounded
 
-__all__ = ["Split", "asked_of", "split"]
+__all__ = ["Split", "asked_of", "split", "told_question"]
 
 MIN_ANSWER: Final = 3
 """Characters of an answer: "yes" may be one, and what is shorter stands in any text."""
@@ -342,6 +343,37 @@ def asked_of(
         _only_own(each, last.prompt, before) for each in _given_together(query, tree, searches)
     )
     return next((question for question in found if question), query)
+
+
+def told_question(
+    searches: Sequence[str],
+    response: str,
+    generations: Sequence[Generated],
+    found: Sequence[str],
+) -> str:
+    """Return the question of a run that was given none, as the model was told it that answered.
+
+    What a retriever is asked is the question only if that model was asked it as well: a step may
+    have put it into other words, or made several searches of it.
+
+    Args:
+        searches: What the retrievers were asked.
+        response: What the run has returned.
+        generations: Those that ended well, in the order in which they started.
+        found: The texts of the documents, which may have questions of their own.
+
+    Returns:
+        The one search that stands in the prompt, or else the one question that a label announces
+        there. Where no prompt is seen, the only search. Empty where it cannot be told.
+    """
+    prompt = answering(generations, response)[-1].prompt if generations else ""
+    asked = [*dict.fromkeys(each.strip() for each in searches)]
+    told = [each for each in asked if each in prompt] if prompt else asked
+    if len(told) == 1:
+        return told[0]
+    for text in found:
+        prompt = prompt.replace(text, "\n")
+    return announced_question(prompt)
 
 
 def _only_own(questions: Sequence[str], prompt: str, before: Sequence[str]) -> str:
