@@ -29,7 +29,6 @@ from claimspan_tracing.adapters import (
     RunTree,
     acknowledges,
     arguments_of,
-    filled_in,
     is_echo,
     is_grade,
     is_list,
@@ -109,11 +108,9 @@ class LlamaIndexReader:
             return ""
         text = answer_in(root.outputs)
         if not text and not is_answer(root.outputs):
-            spoken = _spoken(root)
-            said = [_completed(run) for run in spoken]
-            filled = structured_text(filled_in(_fields(root.outputs), said, fields_of), fields_of)
-            text = filled or _last_completion(root, spoken)
-            text = text or answer_in(root.outputs, is_structured=True)
+            asked = self.query(root)
+            named = {name: each for name, each in _fields(root.outputs).items() if each != asked}
+            text = answer_in(named or root.outputs, is_structured=True) or _last_completion(root)
         return "" if text == NO_RESPONSE else structured_text(text)
 
     def names_answer(self, root: Run) -> bool:
@@ -234,26 +231,24 @@ class LlamaIndexReader:
         return root.failed_with(asyncio.CancelledError)
 
 
-def _spoken(root: Run) -> list[Run]:
-    """The models that may have answered; those inside a retriever rewrite the query."""
-    return [
+def _last_completion(root: Run) -> str:
+    """Return what the last model answered, for a result of unknown shape.
+
+    Models inside a retriever rewrite the query; they do not answer it. Nor is the answer of the
+    last of several engines the answer to the first one's question.
+    """
+    runs = runs_below(root)
+    said = [
         run
-        for run in runs_below(root)
+        for run in runs
         if run.kind is RunKind.GENERATOR
         and is_counted(run, root)
         and not run.has_ancestor(RunKind.RETRIEVER)
     ]
-
-
-def _last_completion(root: Run, spoken: Sequence[Run]) -> str:
-    """Return what the last model answered, for a result of unknown shape.
-
-    The answer of the last of several engines is not the answer to the first one's question.
-    """
-    engines = {id(engine) for run in runs_below(root) if (engine := _engine_around(run, root))}
-    if not spoken or (len(engines) > 1 and _engine_around(spoken[-1], root)):
+    engines = {id(engine) for run in runs if (engine := _engine_around(run, root))}
+    if not said or (len(engines) > 1 and _engine_around(said[-1], root)):
         return ""
-    return answer_in(spoken[-1].outputs)
+    return answer_in(said[-1].outputs)
 
 
 def _completed(run: Run) -> str:

@@ -15,15 +15,19 @@ from claimspan_openinference._kinds import Attributes
 from claimspan_openinference._messages import (
     answered,
     completed,
+    CUT,
     inside_of,
     is_conversation,
+    is_cut,
     is_shown,
     last_turn,
     parsed,
     prompted,
+    shown_event,
     shown_result,
     shown_role,
     shown_text,
+    shown_texts,
     text_of_parts,
 )
 from claimspan_tracing import semconv
@@ -45,6 +49,7 @@ __all__ = [
     "answers_of_components",
     "attributes_of",
     "calls_in_text",
+    "event_answer",
     "filled_fields",
     "goes_on",
     "has_answer",
@@ -52,9 +57,10 @@ __all__ = [
     "last_answer",
     "only_text",
     "question_in",
+    "returns_event",
     "said_last",
     "structured_answer",
-    "whole_result",
+    "started_with",
 ]
 
 QUERY_KEYS: Final = (
@@ -101,8 +107,17 @@ MAX_LEVELS: Final = 4
 MAX_PARTS: Final = 100
 """Mappings of one level that are looked into."""
 
+START: Final = "start_event"
+"""Name of an input of a workflow of LlamaIndex's, with what it was asked."""
+
+_STOPS: Final = "StopEvent("
+"""How the end of a workflow is shown."""
+
+_OBJECT_SHOWN: Final = re.compile(r"[=(\[ ]<\w")
+"""How an object of LlamaIndex's or a stream stands in what Python shows."""
+
 _NO_TEXT: Final = (
-    "StopEvent(",
+    _STOPS,
     "<generator object",
     "<async_generator object",
     "<coroutine object",
@@ -130,6 +145,23 @@ def question_in(value: object, key: Key | None = None) -> object:
         lambda v: last_turn(v) if is_conversation(v) else _text(v),
     )
     return next(iter(found), "")
+
+
+def started_with(root: Run) -> Mapping[str, object]:
+    """Return what a workflow of LlamaIndex's was asked with; of a text that was cut the whole."""
+    given = parsed(attributes_of(root).get(semconv.INPUT_VALUE))
+    event = shown_event(given.get(START)) if is_mapping(given) else None
+    return {name: _whole_question(root, each) for name, each in (event or {}).items()}
+
+
+def _whole_question(root: Run, shown: object) -> object:
+    """What an event has shown; of a text that was cut the line of a prompt that it begins."""
+    if not isinstance(shown, str) or not is_cut(shown):
+        return shown
+    beginning = shown.removesuffix(CUT)
+    prompts = (prompted(attributes_of(run)) for run in root.tree.of_kind(RunKind.GENERATOR))
+    found = (beginning + each.partition(beginning)[2] for each in prompts if beginning in each)
+    return next((text.splitlines()[0].strip() for text in found), None)
 
 
 def answers_in(value: object, key: Key | None = None) -> list[object]:
@@ -371,17 +403,58 @@ def said_last(root: Run, given: Sequence[object]) -> object:
     return given[0]
 
 
-def whole_result(root: Run, beginning: str) -> str:
-    """The text that a workflow has returned, by its beginning; empty where no run has it.
+def returns_event(root: Run) -> bool:
+    """Whether a root is a workflow of LlamaIndex's, of which a span shows how it has ended."""
+    attributes = attributes_of(root)
+    output = str(attributes.get(semconv.OUTPUT_VALUE, ""))
+    return output.startswith(_STOPS) or (
+        START in fields_of(parsed(attributes.get(semconv.INPUT_VALUE)))
+        and shown_event(output) is not None
+    )
+
+
+def event_answer(root: Run) -> str:
+    """Return what a workflow has returned; empty where its span holds too little of it."""
+    output = str(attributes_of(root).get(semconv.OUTPUT_VALUE, ""))
+    found = shown_result(output)
+    if found is output:
+        # A structure that was cut is the one that a model has filled in with all that is seen.
+        seen = shown_texts(output)
+        if not seen or _OBJECT_SHOWN.search(output):
+            return structured_text(last_answer(root))
+        models = root.tree.of_kind(RunKind.GENERATOR)[::-1]
+        said = (completed(attributes_of(run)) for run in models)
+        whole = (text for text in said if all(each in text for each in seen))
+        return structured_text(next(whole, ""))
+    fields = {name: _whole(root, each) for name, each in fields_of(found).items()}
+    if not fields:
+        return structured_text(_whole(root, found), fields_of)
+    if named := next(filter(None, answers_in(fields)), ""):
+        return str(named)
+    lost = (name for name, each in fields_of(found).items() if is_cut(each) and not fields[name])
+    return "" if any(lost) else structured_text(fields, fields_of)
+
+
+def _whole(root: Run, shown: object) -> object:
+    """What an event has shown; of a text that was cut the whole, None where no run has it.
 
     A model may have said but the end of what is seen: the workflow has put words before it.
     """
+    if not isinstance(shown, str) or not is_cut(shown):
+        return shown
+    beginning = shown.removesuffix(CUT)
     said = [answered(attributes_of(run)) for run in root.tree.of_kind(RunKind.GENERATOR)[::-1]]
     outputs = [attributes_of(run).get(semconv.OUTPUT_VALUE) for run in root.tree.runs[:0:-1]]
     texts = [*said, *(each for each in outputs if isinstance(each, str))]
-    whole = next((text for text in texts if text.startswith(beginning)), "")
-    parts = (text for text in said if text[:MIN_SEEN] in beginning and len(text) >= MIN_SEEN)
-    return whole or next(parts, "")
+    whole = (text for text in texts if text.startswith(beginning))
+    parts = (text for text in said if _goes_on(beginning, text))
+    return next(whole, None) or next(parts, None)
+
+
+def _goes_on(beginning: str, text: str) -> bool:
+    """Whether what is seen ends as a text begins, with words of the workflow's before it."""
+    at = beginning.find(text[:MIN_SEEN]) if len(text) >= MIN_SEEN else -1
+    return at >= 0 and text.startswith(beginning[at:])
 
 
 def structured_answer(root: Run) -> str:

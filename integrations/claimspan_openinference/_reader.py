@@ -36,7 +36,6 @@ from claimspan_openinference._messages import (
     messages_of,
     parsed,
     prompted,
-    shown_beginning,
     text_of_parts,
     tool_results,
 )
@@ -46,15 +45,17 @@ from claimspan_openinference._questions import (
     answers_of_components,
     attributes_of,
     calls_in_text,
+    event_answer,
     filled_fields,
     goes_on,
     is_of_components,
     last_answer,
     only_text,
     question_in,
+    returns_event,
     said_last,
+    started_with,
     structured_answer,
-    whole_result,
 )
 from claimspan_tracing import semconv
 from claimspan_tracing.adapters import (
@@ -117,7 +118,8 @@ class SpanReader:
             return said
         if self._query_key is None and goes_on(attributes.get(semconv.INPUT_VALUE)):
             return _asked_before(root)
-        found = question_in(attributes.get(semconv.INPUT_VALUE), self._query_key)
+        given = started_with(root) or attributes.get(semconv.INPUT_VALUE)
+        found = question_in(given, self._query_key)
         return found if self._query_key is not None else found or _asked_of_agent(root)
 
     def response(self, root: Run) -> object:
@@ -125,9 +127,8 @@ class SpanReader:
         attributes = attributes_of(root)
         if root.kind is RunKind.GENERATOR and self._response_key is None:
             return structured_text(answered(attributes) or last_answer(root))
-        beginning = shown_beginning(attributes.get(semconv.OUTPUT_VALUE))
-        if beginning and self._response_key is None:
-            return structured_text(whole_result(root, beginning))
+        if self._response_key is None and returns_event(root):
+            return event_answer(root)
         if attributes.get(semconv.OUTPUT_VALUE) == NOTHING and self._response_key is None:
             return ""
         given = self._answers_of(root)
