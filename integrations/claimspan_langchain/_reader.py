@@ -44,6 +44,7 @@ from claimspan_tracing.adapters import (
     Document,
     Generation,
     Key,
+    Reader,
     Retrieval,
     Run,
     RunKind,
@@ -87,7 +88,7 @@ ANSWER_INPUTS: Final = ("prediction", "submission", "answer", "generation", "out
 """Keys under which a chain is given an answer, to judge it."""
 
 
-class LangChainReader:
+class LangChainReader(Reader):
     """Finds query, response, chunks and model in the runs of any LangChain pipeline."""
 
     def __init__(self, query_key: Key | None = None, response_key: Key | None = None) -> None:

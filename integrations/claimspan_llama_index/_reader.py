@@ -23,6 +23,7 @@ from claimspan_llama_index._streams import StreamedAnswer
 from claimspan_tracing.adapters import (
     Document,
     Generation,
+    Reader,
     Retrieval,
     Run,
     RunKind,
@@ -60,7 +61,7 @@ NO_RESPONSE: Final = "Empty Response"
 """What a response synthesizer returns where the model said nothing, or there were no nodes."""
 
 
-class LlamaIndexReader:
+class LlamaIndexReader(Reader):
     """Finds query, response, chunks and model in the runs of any LlamaIndex pipeline."""
 
     def is_query(self, root: Run) -> bool:
@@ -112,6 +113,10 @@ class LlamaIndexReader:
             named = {name: each for name, each in _fields(root.outputs).items() if each != asked}
             text = answer_in(named or root.outputs, is_structured=True) or _last_completion(root)
         return "" if text == NO_RESPONSE else structured_text(text)
+
+    def untold(self, root: Run) -> str:
+        """Say that an answer is a text, or under one of the usual names."""
+        return f"the result has no text, and none under {', '.join(RESPONSE_KEYS)}"
 
     def names_answer(self, root: Run) -> bool:
         """Whether an engine or an agent has filled a structure of the user's: that is an answer."""
@@ -198,10 +203,6 @@ class LlamaIndexReader:
             tool_results=[text for text in results if text.strip() not in nothing],
             messages=[(ROLES.get(each.role, ""), each.text) for each in messages],
         )
-
-    def is_internal(self, name: str) -> bool:
-        """Return False: all metadata are tags that the application has set."""
-        return False
 
     def parts(self, value: object) -> Sequence[object]:
         """Return what a call, a document, a message or an answer holds.

@@ -62,6 +62,7 @@ from claimspan_tracing.adapters import (
     Document,
     Generation,
     Key,
+    Reader,
     Retrieval,
     Run,
     RunKind,
@@ -77,6 +78,12 @@ __all__ = ["SpanReader", "WaitsForPersonError"]
 REFINES: Final = "Refine."
 """How the name of the span begins in which LlamaIndex refines an answer."""
 
+CUT_OFF: Final = (
+    "the span of the workflow has but a part of its answer: claimspan_llama_index.instrument() "
+    "sees all of it"
+)
+"""Why a workflow of LlamaIndex's has no answer."""
+
 NOTHING: Final = "null"
 """Output of a function that returned nothing: what a model said in it was not the answer."""
 
@@ -87,7 +94,7 @@ ATTACHED: Final = (semconv.SESSION_ID, semconv.USER_ID, semconv.TAGS)
 """Attributes of a root that stand beside its metadata."""
 
 
-class SpanReader:
+class SpanReader(Reader):
     """Finds query, response, chunks and model in OpenInference's and OpenTelemetry's attributes."""
 
     def __init__(self, query_key: Key | None = None, response_key: Key | None = None) -> None:
@@ -151,6 +158,18 @@ class SpanReader:
         # A word by itself, such as a status, is not what was answered, unless a model said it.
         return [text] if text and (not reply or " " in text.strip() or text in reply) else []
 
+    def untold(self, root: Run) -> str:
+        """Say what helps; of a workflow of LlamaIndex's, whose span has but a part of its answer."""
+        is_cut = self._response_key is None and returns_event(root)
+        return CUT_OFF if is_cut else super().untold(root)
+
+    def values(self, root: Run) -> tuple[object, object]:
+        """Return input and output of the root, parsed if they are JSON."""
+        attributes = attributes_of(root)
+        return parsed(attributes.get(semconv.INPUT_VALUE)), parsed(
+            attributes.get(semconv.OUTPUT_VALUE)
+        )
+
     def names_answer(self, root: Run) -> bool:
         """Whether a key of the answer was given."""
         return self._response_key is not None
@@ -169,10 +188,6 @@ class SpanReader:
     def parts(self, value: object) -> Sequence[object]:
         """Return nothing: only open runs are taken apart."""
         return ()
-
-    def is_internal(self, name: str) -> bool:
-        """Return False: a span does not tell who has set its metadata."""
-        return False
 
     def unreported_retrieval(self, run: Run) -> Retrieval | None:
         """Return what a reranker let through, or the documents that a tool has returned."""

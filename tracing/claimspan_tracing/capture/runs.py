@@ -289,6 +289,17 @@ class Reader(Protocol):
         """Return what the pipeline answered; None if it cannot be found."""
         ...
 
+    def values(self, root: Run) -> tuple[object, object]:
+        """Return what a root was given and what it returned, as texts, lists and mappings."""
+        return root.inputs, root.outputs
+
+    def untold(self, root: Run) -> str:
+        """Say why the answer cannot be told, and what helps.
+
+        Called only if a model has said something, and no answer was found.
+        """
+        return "no text of the output is known as the answer: response_key says where it is"
+
     def names_answer(self, root: Run) -> bool:
         """Whether the application itself says where its answer is.
 

@@ -26,7 +26,7 @@ from claimspan_tracing.capture.runs import Generation, Retrieval, Run, RunKind, 
 from claimspan_tracing.decide.status import Status
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.job import MAX_CHUNKS, GeneratorRun, Job, RetrieverRun, union_of
-from claimspan_tracing.read.answering import Generated, gave
+from claimspan_tracing.read.answering import Generated, gave, may_have_given
 from claimspan_tracing.read.candidates import (
     Seen,
     counts,
@@ -487,7 +487,9 @@ def _result_of(
     if not chunks:
         return _Result(Status.NO_CONTEXT, _lacking(retrievers))
     if not response.strip():
-        return _Result(Status.NO_ANSWER)
+        has_said = any(each.completion.strip() for each in generations)
+        why = try_read(guard, tree.reader.untold, tree.root, "") if has_said else ""
+        return _Result(Status.NO_ANSWER, why)
     if not query.strip() and any(each.query for _, each in retrievers):
         return _Result(Status.NO_ANSWER, UNTOLD)
     names_answer = try_read(guard, tree.reader.names_answer, tree.root, True)
@@ -541,8 +543,11 @@ def _why_repeated(chunks: Sequence[Chunk], generations: Sequence[Generated]) -> 
 
 
 def _is_repeated(chunks: Sequence[Chunk], generations: Sequence[Generated], response: str) -> bool:
-    """Whether the response is what was retrieved, in whatever form, and no model gave it."""
-    if any(gave(each, response) for each in generations):
+    """Whether the response is what was retrieved, in whatever form, and no model may have given it.
+
+    A model that has said nothing gave nothing, though it may have.
+    """
+    if any(may_have_given(each, response) for each in generations if each.completion.strip()):
         return False
     # An answer that was edited after the model gave it, with its passages below it.
     if without_shown(response, [each.text for each in chunks]) != response:
