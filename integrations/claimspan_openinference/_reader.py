@@ -26,6 +26,7 @@ from claimspan_openinference._documents import (
     told_to_model,
     windows_in,
 )
+from claimspan_openinference._groups import THREAD_KEY
 from claimspan_openinference._kinds import Attributes, holds_documents, kind_of
 from claimspan_openinference._messages import (
     USER,
@@ -113,7 +114,8 @@ class SpanReader(Reader):
             return True
         runs = root.tree.runs
         found = [retrieved(attributes_of(run)) for run in runs if run.kind is RunKind.RETRIEVER]
-        if any(run.kind is RunKind.GENERATOR for run in runs) or (found and not any(found)):
+        is_empty = bool(found) and not any(found)
+        if any(run.kind is RunKind.GENERATOR for run in runs) or is_empty or self.interrupted(root):
             return True
         text = str(self.response(root)).strip()
         return not (_NO_TEXT.fullmatch(text) or acknowledges(text))
@@ -136,7 +138,10 @@ class SpanReader(Reader):
             return structured_text(answered(attributes) or last_answer(root))
         if self._response_key is None and returns_event(root):
             return event_answer(root)
-        if attributes.get(semconv.OUTPUT_VALUE) == NOTHING and self._response_key is None:
+        output = attributes.get(semconv.OUTPUT_VALUE)
+        # A graph whose state has the question alone has answered nothing yet.
+        is_none = output == NOTHING or output == attributes.get(semconv.INPUT_VALUE)
+        if is_none and output is not None and self._response_key is None:
             return ""
         given = self._answers_of(root)
         found = said_last(root, given) if len(given) > 1 else next(iter(given), "")
@@ -399,10 +404,6 @@ def _count(every: Sequence[Attributes], *names: str) -> int | None:
 
 INTERRUPT_KEY: Final = "__interrupt__"
 """Key that LangGraph adds to the output of a graph that waits for a person."""
-
-THREAD_KEY: Final = "thread_id"
-"""Key in the metadata of a graph that keeps its state, and so may go on with it later."""
-
 
 class WaitsForPersonError(Exception):
     """A node of a graph has ended to wait for a person."""
