@@ -102,6 +102,9 @@ class Group:
     is_running: bool = False
     """Whether the top has ended while a part of it ran on that hands on what a model says."""
 
+    is_left: bool = False
+    """Whether the top has ended as the reader of a stream left that no model gives."""
+
     joined_below: str | None = None
     """Name of the span that its parts stood side by side below; None where the top encloses all."""
 

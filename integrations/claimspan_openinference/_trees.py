@@ -207,6 +207,8 @@ def error_of(span: ReadableSpan) -> type[BaseException] | None:
 
 def was_left(group: Group) -> bool:
     """Whether the reader of a stream has left, before the model below had said all."""
+    if group.is_left:
+        return True
     if not group.is_running or not group.top.status.is_ok:
         return False
     attributes = group.top.attributes or {}

@@ -20,7 +20,12 @@ from claimspan.text.structured import (
     structured_text,
     texts_in,
 )
-from claimspan_tracing.capture.hooks import Capture, leave_out, request_context
+from claimspan_tracing.capture.hooks import (
+    Capture,
+    is_stream_left,
+    leave_out,
+    request_context,
+)
 from claimspan_tracing.capture.runs import (
     Document,
     Generation,
@@ -126,6 +131,7 @@ __all__ = [
     "is_list",
     "is_mapping",
     "is_review",
+    "is_stream_left",
     "is_suppressed",
     "is_suppressed_by_us",
     "join_bounded",

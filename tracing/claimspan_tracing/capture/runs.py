@@ -159,6 +159,9 @@ class RunTree:
     started: int = 0
     """Start of the root, nanoseconds since the epoch."""
 
+    is_left: bool = False
+    """Whether the root has ended because the reader of its stream has left, by its framework."""
+
     closed: bool = False
     """Whether the root has ended or was given up: what its runs report from now on is ignored."""
 

@@ -526,7 +526,11 @@ def _is_abandoned(tree: RunTree, generations: Sequence[Generated], response: str
     root = tree.root
     if root.error is not None:
         return root.failed_with(GeneratorExit)
-    is_running = any(run.end is None for run in tree.of_kind(RunKind.GENERATOR))
+    models = tree.of_kind(RunKind.GENERATOR)
+    if not models:
+        # The parts of a chain end within it, unless it was left.
+        return tree.is_left or any(run.end is None for run in tree.runs)
+    is_running = any(run.end is None for run in models)
     return is_running and not any(gave(each, response) for each in generations)
 
 
