@@ -124,7 +124,8 @@ class LangChainReader(Reader):
             said = self._completions(root)
             return not any(each in text for each in ids for text in said)
         # Most runs go no further.
-        if root.tree.of_kind(RunKind.GENERATOR) or root.error is not None or root.end is None:
+        is_over = root.end is not None and root.error is None and not root.tree.is_left
+        if root.tree.of_kind(RunKind.GENERATOR) or not is_over:
             return False
         found = [each.outputs for each in root.tree.of_kind(RunKind.RETRIEVER)]
         # A search that has found nothing is a question, also where no model was asked after it.

@@ -47,6 +47,7 @@ __all__ = [
     "NOTE_OF_STRUCTURE",
     "answers_in",
     "answers_of_components",
+    "as_said",
     "attributes_of",
     "calls_in_text",
     "event_answer",
@@ -145,6 +146,15 @@ def question_in(value: object, key: Key | None = None) -> object:
         lambda v: last_turn(v) if is_conversation(v) else _text(v),
     )
     return next(iter(found), "")
+
+
+def as_said(value: object, depth: int = MAX_LEVELS) -> object:
+    """Return a value with the texts of the messages in it, which stand there as Python shows it."""
+    if isinstance(value, str):
+        return shown_text(value) if is_shown(value) else value
+    if is_mapping(value) and depth:
+        return {key: as_said(each, depth - 1) for key, each in value.items()}
+    return [as_said(each, depth - 1) for each in value] if is_list(value) and depth else value
 
 
 def started_with(root: Run) -> Mapping[str, object]:

@@ -44,6 +44,7 @@ from claimspan_openinference._questions import (
     NOTE_OF_STRUCTURE,
     answers_in,
     answers_of_components,
+    as_said,
     attributes_of,
     calls_in_text,
     event_answer,
@@ -169,11 +170,10 @@ class SpanReader(Reader):
         return CUT_OFF if is_cut else super().untold(root)
 
     def values(self, root: Run) -> tuple[object, object]:
-        """Return input and output of the root, parsed if they are JSON."""
+        """Return input and output of the root, parsed if they are JSON, with messages as texts."""
         attributes = attributes_of(root)
-        return parsed(attributes.get(semconv.INPUT_VALUE)), parsed(
-            attributes.get(semconv.OUTPUT_VALUE)
-        )
+        given, returned = (attributes.get(n) for n in (semconv.INPUT_VALUE, semconv.OUTPUT_VALUE))
+        return parsed(given), as_said(parsed(returned))
 
     def names_answer(self, root: Run) -> bool:
         """Whether a key of the answer was given."""
