@@ -11,8 +11,8 @@ from langchain_core.documents import Document as LangChainDocument
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage, get_buffer_string
 from langchain_core.outputs import ChatGeneration, Generation, LLMResult
 
-from claimspan_tracing.adapters import fields_of as plain_fields_of
 from claimspan_tracing.adapters import arguments_of, is_list, is_mapping, join_bounded, texts_in
+from claimspan_tracing.adapters import fields_of as plain_fields_of
 
 __all__ = [
     "SPELLINGS",

@@ -265,9 +265,7 @@ class LangChainReader(Reader):
             return not _has_answered(root, self._completions(root), waits)
         return _has_stopped(root) and not str(self.response(root)).strip()
 
-    def _completions(
-        self, root: Run, of: Callable[[object], str] = completion_of
-    ) -> list[str]:
+    def _completions(self, root: Run, of: Callable[[object], str] = completion_of) -> list[str]:
         """Return what the models outside of retrievers have answered, without rewritten queries."""
         asked = [
             run.inputs.strip()
@@ -486,12 +484,7 @@ def _has_stopped(root: Run) -> bool:
 
 def _calls_tools(root: Run) -> bool:
     """Whether the last model has called a tool that was not run."""
-    models = root.tree.of_kind(RunKind.GENERATOR)
-    if not models or models[-1].has_ancestor(RunKind.RETRIEVER):
-        return False
-    last = models[-1]
-    ended = last.end or last.start
-    is_last = all(run.start <= ended or run.error is not None for run in root.tree.runs)
-    first = first_generation(last.outputs)
+    last = root.tree.last_model
+    first = None if last is None else first_generation(last.outputs)
     message = first.message if isinstance(first, ChatGeneration) else None
-    return is_last and isinstance(message, AIMessage) and bool(message.tool_calls)
+    return isinstance(message, AIMessage) and bool(message.tool_calls)

@@ -32,8 +32,8 @@ __all__ = [
     "answered",
     "completed",
     "inside_of",
-    "is_cut",
     "is_conversation",
+    "is_cut",
     "is_shown",
     "is_told_evidence",
     "is_told_to_grade",
@@ -357,11 +357,7 @@ def shown_event(value: object) -> dict[str, object] | None:
 
 def is_cut(text: object) -> bool:
     """Whether of a text in an event only the beginning is shown."""
-    return (
-        isinstance(text, str)
-        and len(text) == SHOWN_CHARACTERS + len(CUT)
-        and text.endswith(CUT)
-    )
+    return isinstance(text, str) and len(text) == SHOWN_CHARACTERS + len(CUT) and text.endswith(CUT)
 
 
 def shown_texts(value: str) -> list[str]:

@@ -13,9 +13,9 @@ from typing import Final, cast
 
 from claimspan_openinference._kinds import Attributes
 from claimspan_openinference._messages import (
+    CUT,
     answered,
     completed,
-    CUT,
     inside_of,
     is_conversation,
     is_cut,
@@ -60,8 +60,8 @@ __all__ = [
     "question_in",
     "returns_event",
     "said_last",
-    "structured_answer",
     "started_with",
+    "structured_answer",
 ]
 
 QUERY_KEYS: Final = (

@@ -165,7 +165,7 @@ class SpanReader(Reader):
         return [text] if text and (not reply or " " in text.strip() or text in reply) else []
 
     def untold(self, root: Run) -> str:
-        """Say what helps; of a workflow of LlamaIndex's, whose span has but a part of its answer."""
+        """Say what helps: a key, unless the span of a workflow has but a part of its answer."""
         is_cut = self._response_key is None and returns_event(root)
         return CUT_OFF if is_cut else super().untold(root)
 
@@ -405,6 +405,7 @@ def _count(every: Sequence[Attributes], *names: str) -> int | None:
 INTERRUPT_KEY: Final = "__interrupt__"
 """Key that LangGraph adds to the output of a graph that waits for a person."""
 
+
 class WaitsForPersonError(Exception):
     """A node of a graph has ended to wait for a person."""
 
@@ -432,10 +433,6 @@ def _has_stopped(root: Run) -> bool:
 
 def _calls_tools(root: Run) -> bool:
     """Whether the last model has called a tool that was not run."""
-    models = root.tree.of_kind(RunKind.GENERATOR)
-    if not models or models[-1].has_ancestor(RunKind.RETRIEVER):
-        return False
-    last = models[-1]
-    ended = last.end or last.start
-    is_last = all(run.start <= ended or run.error is not None for run in root.tree.runs)
-    return is_last and semconv.output_message(0, semconv.MESSAGE_TOOL_CALL) in attributes_of(last)
+    last = root.tree.last_model
+    call = semconv.output_message(0, semconv.MESSAGE_TOOL_CALL)
+    return last is not None and call in attributes_of(last)

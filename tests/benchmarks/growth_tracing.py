@@ -74,7 +74,6 @@ class PlainReader(Reader):
         return []
 
 
-
 READER: Final = PlainReader()
 PROVIDER: Final = TracerProvider(shutdown_on_exit=False)
 PROVIDER.add_span_processor(BatchSpanProcessor(NoExporter(), schedule_delay_millis=3_600_000))

@@ -154,7 +154,9 @@ def test_all_that_a_model_fills_in_a_tool_with_is_the_answer(
     monitor: InMemoryMonitor, fields: dict[str, Any], answer: str
 ) -> None:
     pipeline = plain_rag(llm=Filling(**fields))
-    pipeline.add_component("adapter", adapter("{{ replies | arguments }}", dict, arguments=arguments))
+    pipeline.add_component(
+        "adapter", adapter("{{ replies | arguments }}", dict, arguments=arguments)
+    )
     pipeline.connect("llm.replies", "adapter.replies")
     pipeline.run(asking())
 

@@ -1,6 +1,6 @@
 """A structured answer of LlamaIndex's engines and agents is read as its texts."""
 
-# pyright: reportUnknownMemberType=false
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 # LlamaIndex leaves some of its generics and decorators open.
 
 from collections.abc import Iterator, Sequence

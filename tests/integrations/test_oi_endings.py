@@ -181,7 +181,7 @@ def waiting_graph(how: str) -> Any:
         return {"answer": str(model.invoke(PROMPT.invoke(told)).content)}
 
     steps = {"between": [search, ask, respond], "first": [ask, search, respond]}
-    graph = StateGraph(Searched)
+    graph: Any = StateGraph(Searched)
     graph.add_sequence(steps.get(how, [search, respond]))
     graph.add_edge(START, steps.get(how, [search])[0].__name__)
     stops = ["respond"] if how == "before" else None

@@ -124,7 +124,10 @@ def test_a_framework_may_say_what_its_objects_hold() -> None:
 # --- what a model has filled in ---
 
 
-REPORT = {"title": "The tower", "parts": [{"text": HIGH}, {"text": 'It is "old",\nthey say: né 1889.'}]}
+REPORT = {
+    "title": "The tower",
+    "parts": [{"text": HIGH}, {"text": 'It is "old",\nthey say: né 1889.'}],
+}
 
 
 @pytest.mark.parametrize("is_ascii", [True, False])

@@ -236,7 +236,9 @@ def arguments_of(calls: Sequence[object]) -> str:
     Args:
         calls: The arguments of each call, as fields or as JSON.
     """
-    texts = [c if isinstance(c, str) else json.dumps(c, ensure_ascii=False, default=str) for c in calls]
+    texts = [
+        c if isinstance(c, str) else json.dumps(c, ensure_ascii=False, default=str) for c in calls
+    ]
     return f"[{join_bounded(texts, ', ')}]" if len(texts) > 1 else join_bounded(texts)
 
 

@@ -65,8 +65,9 @@ def is_stream_left(function: str, variable: str) -> bool:
         frame = frame.f_back
         if frame.f_code.co_name == function:
             inner: object = frame.f_locals.get(variable)
-            is_open = inspect.isgenerator(inner) and inner.gi_frame is not None
-            return is_open and not inner.gi_running
+            if not inspect.isgenerator(inner):
+                return False
+            return inspect.getgeneratorstate(inner) == inspect.GEN_SUSPENDED
     return False
 
 

@@ -198,6 +198,16 @@ class RunTree:
         self.weighed, self.unweighed = set(), []
         self.context = Context()
 
+    @property
+    def last_model(self) -> Run | None:
+        """The model that ran last, if nothing began after it; None for one within a retriever."""
+        last = next(reversed(self.of_kind(RunKind.GENERATOR)), None)
+        if last is None or last.has_ancestor(RunKind.RETRIEVER):
+            return None
+        ended = last.end or last.start
+        is_last = all(run.start <= ended or run.error is not None for run in self.runs)
+        return last if is_last else None
+
     def of_kind(self, kind: RunKind) -> list[Run]:
         """The runs of a kind, in the order of their start."""
         return [run for run in self.runs if run.kind is kind]

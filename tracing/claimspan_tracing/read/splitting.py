@@ -84,7 +84,7 @@ def split(tree: RunTree, guard: Guard) -> Split | None:
     ]
     if not generators or not counts(tree.root):
         return None
-    asked, output = try_read(guard, tree.reader.values, tree.root, (None, None))
+    asked, output = tree.reader.values(tree.root)
     if batch := _batched(asked, output, generators, tree.reader, guard):
         return Split((), batch)
     # Few runs go further: to read what each generator said takes a while.
