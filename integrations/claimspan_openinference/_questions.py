@@ -7,7 +7,7 @@ of its components.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Final, cast
 
@@ -468,10 +468,10 @@ def _goes_on(beginning: str, text: str) -> bool:
 
 
 def structured_answer(root: Run) -> str:
-    """The structured answer that an agent keeps in its state, and returns beside its messages."""
-    outputs = (attributes_of(run).get(semconv.OUTPUT_VALUE) for run in reversed(root.tree.runs))
-    kept = (each for each in outputs if isinstance(each, str) and STATE_KEY in each)
-    return next((text for each in kept if (text := structured_below(each))), "")
+    """The structured answer of an agent, which its last model has filled in."""
+    models = (run for run in reversed(root.tree.of_kind(RunKind.GENERATOR)) if run is not root)
+    said = (completed(attributes_of(run)) for run in models)
+    return structured_text(next(filter(None, said), ""))
 
 
 def last_answer(root: Run) -> str:
@@ -480,25 +480,6 @@ def last_answer(root: Run) -> str:
     answering = (run for run in runs[::-1] if not run.has_ancestor(RunKind.RETRIEVER))
     found = next((said for run in answering if (said := answered(attributes_of(run)))), "")
     return final_answer(found)
-
-
-STATE_KEY: Final = "structured_response"
-"""Where the state has it, beside the messages."""
-
-MAX_DEPTH: Final = 4
-MAX_FIELDS: Final = 100
-"""How far a state is looked into."""
-
-
-def structured_below(value: object, depth: int = MAX_DEPTH) -> str:
-    """Return the structured answer in the update of a graph's state; empty where it has none."""
-    found = parsed(value)
-    if is_mapping(found) and is_mapping(found.get(STATE_KEY)):
-        return structured_text(found[STATE_KEY])
-    inner: Iterable[object] = found if is_list(found) else ()
-    inner = found.values() if is_mapping(found) else inner
-    below = (structured_below(each, depth - 1) for each in islice(inner, MAX_FIELDS) if depth)
-    return next((text for text in below if text), "")
 
 
 _CALL: Final = re.compile(r"^[ \t]*Action:[ \t]*\S.*\n[ \t]*Action Input:", re.MULTILINE)
