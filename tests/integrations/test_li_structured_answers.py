@@ -3,15 +3,13 @@
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 # LlamaIndex leaves some of its generics and decorators open.
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
 from llama_index.core import PromptTemplate, VectorStoreIndex
-from llama_index.core.base.llms.types import ToolCallBlock
 from llama_index.core.llms import ChatMessage
-from llama_index.core.llms.llm import ToolSelection
 from llama_index.core.tools import RetrieverTool
 from llama_index.core.workflow import StartEvent, StopEvent, Workflow, step
 from llama_index_instrumentation import get_dispatcher
@@ -22,7 +20,7 @@ from structured_shapes import every_grade, every_shape
 
 from buildings import FACTS, HIGH, TOWER
 from captured import no_record
-from li_agents import ToolUser, agents_look_around, ask_agent
+from li_agents import Filling, agents_look_around, ask_agent
 from li_buildings import facts, monitored, rag, seen
 from li_pipelines import Script, Shelf
 
@@ -220,26 +218,15 @@ async def test_all_texts_that_a_workflow_returns_are_its_answer(
     assert seen(monitor)[:2] == (TOWER, answer)
 
 
-class Filling(ToolUser):
-    """Fills in the one tool that it is given."""
-
-    fields: dict[str, Any]
-
-    def _next(self, messages: Sequence[ChatMessage]) -> ChatMessage:
-        call = ToolCallBlock(tool_name="Noted", tool_kwargs=self.fields)
-        return ChatMessage(role="assistant", blocks=[call])
-
-    def get_tool_calls_from_response(self, *args: Any, **kwargs: Any) -> list[ToolSelection]:
-        return [ToolSelection(tool_id="1", tool_name="Noted", tool_kwargs=self.fields)]
-
-
 class Finding(Workflow):
     """Returns the one field of a structure."""
 
     @step
     async def find(self, event: StartEvent) -> StopEvent:
         found = await Shelf().aretrieve(event.query)
-        model = Filling(wanted=[], said="", fields={"subject": "", "note": found[0].text})
+        model = Filling(
+            wanted=[], said="", tool="Noted", fields={"subject": "", "note": found[0].text}
+        )
         prompt = PromptTemplate("{found}\n\n{question}")
         noted = await model.astructured_predict(
             Noted, prompt, found=found[0].text, question=event.query

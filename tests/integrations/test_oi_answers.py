@@ -14,17 +14,19 @@ from haystack import Pipeline, component
 from haystack.components.builders import ChatPromptBuilder
 from haystack.components.routers import ConditionalRouter
 from haystack.dataclasses import ChatMessage
+from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.schema import NodeWithScore
 from llama_index.core.workflow import StartEvent, StopEvent, Workflow, step
 from openinference.instrumentation.haystack import HaystackInstrumentor
 from openinference.instrumentation.llama_index import LlamaIndexInstrumentor
+from pydantic import BaseModel
 
 from claimspan_tracing.decide.status import Status
 from claimspan_tracing.testing import InMemoryMonitor
 
 from hs_pipelines import Shelf as HaystackShelf
 from hs_pipelines import prompt
-from li_agents import ask_graded
+from li_agents import Filling, ask_graded
 from li_pipelines import Script as Scripted
 from li_pipelines import Shelf
 from oi_spans import monitored, traced
@@ -267,3 +269,23 @@ def test_no_question_of_two_branches_gets_the_answer_to_the_other_one(
     pipeline.run(asked)
 
     assert monitor.only_record().status == Status.SEVERAL_ANSWERS
+
+
+class Report(BaseModel):
+    """A report on a river."""
+
+    title: str
+    findings: list[str]
+
+
+def test_the_answer_of_an_engine_is_what_its_model_fills_in_and_not_its_prompt(
+    monitor: InMemoryMonitor,
+) -> None:
+    fields = {"title": "The Drava", "findings": ["It is 725 km long.", "It is cold."]}
+    model = Filling(wanted=[], said="", tool="Report", fields=fields)
+    engine = RetrieverQueryEngine.from_args(Shelf(), llm=model.as_structured_llm(Report))
+    engine.query(QUESTION)
+
+    record = monitor.only_record()
+    assert record.record.response == "The Drava\nIt is 725 km long.\nIt is cold."
+    assert record.status == Status.EVALUATED
