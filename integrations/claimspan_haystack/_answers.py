@@ -15,6 +15,7 @@ from haystack.dataclasses import ChatMessage, ChatRole, ToolCallResult
 from claimspan_haystack._documents import documents_in, flat_items
 from claimspan_haystack._texts import (
     by_key,
+    fields_of,
     is_said,
     nested_parts,
     only_text,
@@ -36,12 +37,15 @@ from claimspan_tracing.adapters import (
     Run,
     RunKind,
     acknowledges,
+    arguments_of,
     begins_with_grade,
+    filled_in,
     is_echo,
     is_grade,
     is_list,
     is_mapping,
     says_grade,
+    structured_text,
 )
 
 __all__ = [
@@ -115,7 +119,7 @@ def generation_of(run: Run) -> Generation:
     tokens: Mapping[object, object] = usage if is_mapping(usage) else {}
     return Generation(
         prompt=told,
-        completion=_completion(run),
+        completion=_completed(run),
         model=meta.get("model"),
         input_tokens=_count(tokens, "prompt_tokens", "input_tokens"),
         output_tokens=_count(tokens, "completion_tokens", "output_tokens"),
@@ -206,6 +210,13 @@ def _completion(run: Run, role: ChatRole | None = None) -> str:
     if isinstance(first, ChatMessage) and first.role != ChatRole.ASSISTANT:
         return ""
     return text_of(first, role)
+
+
+def _completed(run: Run) -> str:
+    """The first reply, or else what it fills in the calls of tools with."""
+    first = next(iter(flat_items(run.outputs)), None)
+    calls = first.tool_calls if isinstance(first, ChatMessage) else []
+    return _completion(run) or arguments_of([each.arguments for each in calls])
 
 
 def _meta(outputs: object) -> Mapping[object, object]:
@@ -344,6 +355,11 @@ def _unnamed(run: Run, replies: Replies) -> str:
     if any("last_message" in part for part in outputs):
         return ""  # a conversation that ends without a word of the assistant's
     asked = {*_input_texts(run), *replies.others}
+    said = [_completed(each) for each in replies.answers]
+    for part in outputs[:-1] or outputs:
+        unknown = {str(k): v for k, v in part.items() if k not in (*RESPONSE_KEYS, *_NO_ANSWERS)}
+        if filled := filled_in(unknown, said, fields_of):
+            return structured_text(filled, fields_of)
     texts = [
         {k: v for k, v in part.items() if isinstance(v, str) and k not in _NO_ANSWERS}
         for part in outputs

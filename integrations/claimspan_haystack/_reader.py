@@ -42,6 +42,7 @@ from claimspan_tracing.adapters import (
     Document,
     Generation,
     Key,
+    Reader,
     Retrieval,
     Run,
     RunKind,
@@ -69,7 +70,7 @@ ROUTER: Final = "Router"
 """End of the names of the classes that choose where a pipeline goes on."""
 
 
-class HaystackReader:
+class HaystackReader(Reader):
     """Finds query, response, chunks and model in the runs of any Haystack pipeline."""
 
     def __init__(self, query_key: Key | None = None, response_key: Key | None = None) -> None:
@@ -134,10 +135,6 @@ class HaystackReader:
     def generation(self, run: Run) -> Generation:
         """Return prompt, completion, model and tokens of a generator run."""
         return generation_of(run)
-
-    def is_internal(self, name: str) -> bool:
-        """Return False: all metadata are what the application gave its pipeline."""
-        return False
 
     def parts(self, value: object) -> Sequence[object]:
         """Return what a document, a message or an answer holds."""

@@ -16,6 +16,7 @@ from claimspan_tracing.adapters import is_list, is_mapping, join_bounded, struct
 __all__ = [
     "by_key",
     "by_suffix",
+    "fields_of",
     "holds_text",
     "is_said",
     "nested_parts",

@@ -31,6 +31,7 @@ from claimspan_tracing.adapters import (
     RunKind,
     default_monitor,
     is_mapping,
+    is_stream_left,
     leave_out,
     open_capture,
     warn_of_several,
@@ -138,6 +139,11 @@ class ClaimspanCallbackHandler(BaseCallbackHandler):
         # A streaming chain starts with the input ``{"input": ""}``: LangChain collects the real
         # input while the stream runs, and passes it here.
         if kwargs.get("parent_run_id") is None:
+            # Only a stream has its input now, and LangChain ends it alike if its reader has left.
+            with self._capture.guard:
+                run = None if inputs is None else self._capture.run(_key(run_id))
+                if run is not None:
+                    run.tree.is_left = is_stream_left("_transform_stream_with_config", "iterator")
             inputs = None if inputs is None else as_returned(inputs)
             self._capture.end(_key(run_id), as_returned(outputs), inputs=inputs)
         else:

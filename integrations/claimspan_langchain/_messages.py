@@ -8,11 +8,11 @@ from itertools import chain
 from typing import Final
 
 from langchain_core.documents import Document as LangChainDocument
-from langchain_core.messages import BaseMessage, ToolMessage, get_buffer_string
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage, get_buffer_string
 from langchain_core.outputs import ChatGeneration, Generation, LLMResult
 
+from claimspan_tracing.adapters import arguments_of, is_list, is_mapping, join_bounded, texts_in
 from claimspan_tracing.adapters import fields_of as plain_fields_of
-from claimspan_tracing.adapters import is_list, is_mapping, join_bounded, texts_in
 
 __all__ = [
     "SPELLINGS",
@@ -27,6 +27,7 @@ __all__ = [
     "prompt_of",
     "role_and_text",
     "role_of",
+    "said_of",
     "text_of",
     "usage_of",
 ]
@@ -188,12 +189,22 @@ def _first_prompt(inputs: object) -> object:
     return inputs[0] if is_list(inputs) and inputs else ""
 
 
-def completion_of(result: object) -> str:
-    """Return what a model answered: its text, or else what it fills the call of a tool with."""
+def said_of(result: object) -> str:
+    """Return the text that a model answered with; empty where it only called tools."""
     first = first_generation(result)
     if isinstance(first, ChatGeneration):
         return text_of(first.message)
     return "" if first is None else first.text
+
+
+def completion_of(result: object) -> str:
+    """Return what a model answered: its text, or else what it fills the calls of tools with.
+
+    Those are JSON, as OpenInference writes them: a list if there are several calls.
+    """
+    message = getattr(first_generation(result), "message", None)
+    calls = message.tool_calls if isinstance(message, AIMessage) else []
+    return said_of(result) or arguments_of([each["args"] for each in calls])
 
 
 def first_generation(result: object) -> Generation | None:

@@ -7,9 +7,8 @@ in the order of the constants below. Every method runs on the worker except ``pa
 from __future__ import annotations
 
 import asyncio
-import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 from langchain_core.documents import Document as LangChainDocument
@@ -36,6 +35,7 @@ from claimspan_langchain._messages import (
     prompt_of,
     role_and_text,
     role_of,
+    said_of,
     text_of,
     usage_of,
 )
@@ -44,10 +44,12 @@ from claimspan_tracing.adapters import (
     Document,
     Generation,
     Key,
+    Reader,
     Retrieval,
     Run,
     RunKind,
     acknowledges,
+    filled_in,
     is_grade,
     is_list,
     is_mapping,
@@ -86,7 +88,7 @@ ANSWER_INPUTS: Final = ("prediction", "submission", "answer", "generation", "out
 """Keys under which a chain is given an answer, to judge it."""
 
 
-class LangChainReader:
+class LangChainReader(Reader):
     """Finds query, response, chunks and model in the runs of any LangChain pipeline."""
 
     def __init__(self, query_key: Key | None = None, response_key: Key | None = None) -> None:
@@ -122,7 +124,8 @@ class LangChainReader:
             said = self._completions(root)
             return not any(each in text for each in ids for text in said)
         # Most runs go no further.
-        if root.tree.of_kind(RunKind.GENERATOR) or root.error is not None or root.end is None:
+        is_over = root.end is not None and root.error is None and not root.tree.is_left
+        if root.tree.of_kind(RunKind.GENERATOR) or not is_over:
             return False
         found = [each.outputs for each in root.tree.of_kind(RunKind.RETRIEVER)]
         # A search that has found nothing is a question, also where no model was asked after it.
@@ -154,7 +157,7 @@ class LangChainReader:
         if holds_documents(root.outputs):
             return ""
         if root.kind is RunKind.GENERATOR:
-            return structured_text(completion_of(root.outputs))
+            return structured_text(said_of(root.outputs))
         completions = self._completions(root)
         found = answer_in(root.outputs, root.inputs, completions)
         # LangGraph returns its whole state: before there is an answer, the only text in it is
@@ -165,7 +168,8 @@ class LangChainReader:
         # none; a text is the answer itself, and so is a conversation: a turn may say nothing.
         is_known = root.outputs is None or isinstance(root.outputs, str)
         is_talk = is_mapping(root.outputs) and bool(root.outputs.get(MESSAGES_KEY))
-        last = "" if is_known or is_talk else next(iter(completions[-1:]), "")
+        # What a tool was called with is no answer, unless it is in the output.
+        last = "" if is_known or is_talk else next(iter(self._completions(root, said_of)[-1:]), "")
         return structured_text(found or last)
 
     def names_answer(self, root: Run) -> bool:
@@ -261,7 +265,7 @@ class LangChainReader:
             return not _has_answered(root, self._completions(root), waits)
         return _has_stopped(root) and not str(self.response(root)).strip()
 
-    def _completions(self, root: Run) -> list[str]:
+    def _completions(self, root: Run, of: Callable[[object], str] = completion_of) -> list[str]:
         """Return what the models outside of retrievers have answered, without rewritten queries."""
         asked = [
             run.inputs.strip()
@@ -269,7 +273,7 @@ class LangChainReader:
             if isinstance(run.inputs, str)
         ]
         completions = [
-            completion_of(run.outputs)
+            of(run.outputs)
             for run in root.tree.of_kind(RunKind.GENERATOR)
             if isinstance(run.outputs, LLMResult) and not run.has_ancestor(RunKind.RETRIEVER)
         ]
@@ -357,24 +361,16 @@ def answer_in(value: object, given: object, completions: Sequence[str]) -> str:
     for key in RESPONSE_KEYS:
         if text := _answer(value.get(key), completions):
             return text
-    nested = _nested_answer(value.values(), MAX_DEPTH)
-    if nested:
-        return nested
     before: Mapping[object, object] = given if is_mapping(given) else _NOTHING
-    new = {k: v for k, v in value.items() if before.get(k) is not v or v is None}
-    texts = {str(key): item for key, item in new.items() if isinstance(item, str) and item.strip()}
-    return _said_at_once(new, completions) or _said_by_a_model(texts, completions)
-
-
-def _said_at_once(output: Mapping[object, object], completions: Sequence[str]) -> str:
-    """The text of an output whose fields a model filled in with one completion.
-
-    Empty where a function made some of them.
-    """
-    texts = [*texts_in(output, fields_of)]
-    as_json = [(text, json.dumps(text)[1:-1]) for text in texts]
-    is_one = any(all(any(f in said for f in forms) for forms in as_json) for said in completions)
-    return structured_text(output, fields_of) if texts and is_one else ""
+    new = {str(k): v for k, v in value.items() if before.get(k) is not v or v is None}
+    filled = filled_in(new, completions, fields_of)
+    rest = {key: item for key, item in new.items() if key not in filled}
+    if filled and next(texts_in(rest, fields_of), None) is None:
+        return structured_text(filled, fields_of)
+    if nested := _nested_answer(value.values(), MAX_DEPTH):
+        return nested
+    texts = {key: item for key, item in rest.items() if isinstance(item, str) and item.strip()}
+    return structured_text(filled, fields_of) or _said_by_a_model(texts, completions)
 
 
 def _said_by_a_model(texts: Mapping[str, str], completions: Sequence[str]) -> str:
@@ -488,12 +484,7 @@ def _has_stopped(root: Run) -> bool:
 
 def _calls_tools(root: Run) -> bool:
     """Whether the last model has called a tool that was not run."""
-    models = root.tree.of_kind(RunKind.GENERATOR)
-    if not models or models[-1].has_ancestor(RunKind.RETRIEVER):
-        return False
-    last = models[-1]
-    ended = last.end or last.start
-    is_last = all(run.start <= ended or run.error is not None for run in root.tree.runs)
-    first = first_generation(last.outputs)
+    last = root.tree.last_model
+    first = None if last is None else first_generation(last.outputs)
     message = first.message if isinstance(first, ChatGeneration) else None
-    return is_last and isinstance(message, AIMessage) and bool(message.tool_calls)
+    return isinstance(message, AIMessage) and bool(message.tool_calls)

@@ -23,11 +23,13 @@ from claimspan_llama_index._streams import StreamedAnswer
 from claimspan_tracing.adapters import (
     Document,
     Generation,
+    Reader,
     Retrieval,
     Run,
     RunKind,
     RunTree,
     acknowledges,
+    arguments_of,
     is_echo,
     is_grade,
     is_list,
@@ -59,7 +61,7 @@ NO_RESPONSE: Final = "Empty Response"
 """What a response synthesizer returns where the model said nothing, or there were no nodes."""
 
 
-class LlamaIndexReader:
+class LlamaIndexReader(Reader):
     """Finds query, response, chunks and model in the runs of any LlamaIndex pipeline."""
 
     def is_query(self, root: Run) -> bool:
@@ -107,8 +109,14 @@ class LlamaIndexReader:
             return ""
         text = answer_in(root.outputs)
         if not text and not is_answer(root.outputs):
-            text = _last_completion(root) or answer_in(root.outputs, is_structured=True)
+            asked = self.query(root)
+            named = {name: each for name, each in _fields(root.outputs).items() if each != asked}
+            text = answer_in(named or root.outputs, is_structured=True) or _last_completion(root)
         return "" if text == NO_RESPONSE else structured_text(text)
+
+    def untold(self, root: Run) -> str:
+        """Say that an answer is a text, or under one of the usual names."""
+        return f"the result has no text, and none under {', '.join(RESPONSE_KEYS)}"
 
     def names_answer(self, root: Run) -> bool:
         """Whether an engine or an agent has filled a structure of the user's: that is an answer."""
@@ -188,17 +196,13 @@ class LlamaIndexReader:
         nothing = unfound(run.tree) if results else set[str]()
         return Generation(
             prompt=_prompt(call),
-            completion=answer_in(said),
+            completion=_completed(run),
             model=model,
             input_tokens=_number(tokens[0]),
             output_tokens=_number(tokens[1]),
             tool_results=[text for text in results if text.strip() not in nothing],
             messages=[(ROLES.get(each.role, ""), each.text) for each in messages],
         )
-
-    def is_internal(self, name: str) -> bool:
-        """Return False: all metadata are tags that the application has set."""
-        return False
 
     def parts(self, value: object) -> Sequence[object]:
         """Return what a call, a document, a message or an answer holds.
@@ -248,6 +252,12 @@ def _last_completion(root: Run) -> str:
     return answer_in(said[-1].outputs)
 
 
+def _completed(run: Run) -> str:
+    """What a model answered, or else what it has filled in the calls of tools with."""
+    said = run.outputs
+    return answer_in(said) or (arguments_of(said.calls) if isinstance(said, Said) else "")
+
+
 def _engine_around(run: Run, root: Run) -> Run | None:
     """The outermost engine below the root that a run is part of."""
     engine: Run | None = None
@@ -295,7 +305,6 @@ RESPONSE_KEYS: Final = (
     "output",
     "text",
     "message",
-    "summary",
     "content",
 )
 """Where results have the answer. An agent has a structured one beside its message."""

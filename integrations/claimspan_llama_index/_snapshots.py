@@ -82,6 +82,9 @@ class Said:
     tokens: tuple[object, object] = (None, None)
     """Of the prompt and of the completion, where the model's integration passes them on."""
 
+    calls: Sequence[object] = ()
+    """The arguments with which it calls tools, of each call."""
+
 
 @dataclass(frozen=True, slots=True)
 class Answer:
@@ -169,6 +172,12 @@ def _text(message: ChatMessage) -> str:
     return message.content or ""
 
 
+def _calls(message: ChatMessage) -> Sequence[object]:
+    # Told by the field: releases before 0.13 have no such block.
+    found: list[object] = [getattr(block, "tool_kwargs", None) for block in message.blocks]
+    return [dict(each) if is_mapping(each) else each for each in found if each]
+
+
 def _tokens(response: ChatResponse | CompletionResponse) -> tuple[object, object]:
     # By convention they are here, under OpenAI's names.
     counted: object = getattr(response, "additional_kwargs", None)
@@ -216,7 +225,9 @@ _TAKERS: Final[Sequence[tuple[type[Any] | tuple[type[Any], ...], _Taker | None]]
     (ChatMessage, lambda message, known, depth: Said(message.role.value, _text(message))),
     (
         ChatResponse,
-        lambda r, known, depth: Said(r.message.role.value, _text(r.message), _tokens(r)),
+        lambda r, known, depth: Said(
+            r.message.role.value, _text(r.message), _tokens(r), _calls(r.message)
+        ),
     ),
     (CompletionResponse, lambda response, known, depth: Said("", response.text, _tokens(response))),
     ((Response, PydanticResponse, AgentChatResponse), _answer),

@@ -15,6 +15,7 @@ from claimspan_openinference._kinds import (
     ENCLOSING,
     MIN_TOOL_TEXT,
     Attributes,
+    exception_of,
     holds_documents,
     kind_of,
     kind_of_span,
@@ -26,7 +27,13 @@ from claimspan_openinference._questions import has_answer, question_in
 from claimspan_tracing import semconv
 from claimspan_tracing.adapters import is_grade, is_list, written_evidence
 
-__all__ = ["Group", "group_of"]
+__all__ = ["THREAD_KEY", "WAITS", "Group", "group_of"]
+
+WAITS: Final = ("GraphInterrupt", "NodeInterrupt")
+"""Exceptions with which a node of LangGraph's ends to wait for a person."""
+
+THREAD_KEY: Final = "thread_id"
+"""Key in the metadata of a graph that keeps its state, and so may go on with it later."""
 
 SPAN_BYTES: Final = 2 * 1024
 """What a span takes beside the values of its attributes, about."""
@@ -80,6 +87,9 @@ class Group:
     """The attributes of the models that may have given an answer: what they have read may be
     evidence, however it was found."""
 
+    has_waited: bool = False
+    """Whether a part of it has stopped to wait for a person."""
+
     left_out: int = 0
     """Spans that were not kept, as there were too many; none of them had evidence or an answer."""
 
@@ -91,6 +101,9 @@ class Group:
 
     is_running: bool = False
     """Whether the top has ended while a part of it ran on that hands on what a model says."""
+
+    is_left: bool = False
+    """Whether the top has ended as the reader of a stream left that no model gives."""
 
     joined_below: str | None = None
     """Name of the span that its parts stood side by side below; None where the top encloses all."""
@@ -133,11 +146,21 @@ class Group:
         """Whether it is a question with its answer and its evidence, or has failed on the way.
 
         Retrieval alone is not, nor are embedding and indexing, nor a model that was given nothing.
-        A check of an answer is none either.
+        A check of an answer is none either. A question that waits for a person is one.
         """
+        if self.has_waited or self._has_stopped:
+            return True
         if (self.grades and not self.generates) or self.awaits_stream:
             return False
         return self.retrieves and (self.generates or self.has_result)
+
+    @property
+    def _has_stopped(self) -> bool:
+        """Whether a graph with a memory has ended before a model was asked, and may go on later."""
+        attributes = self.top.attributes or {}
+        has_memory = THREAD_KEY in str(attributes.get(semconv.METADATA, ""))
+        is_graph = kind_of(attributes) in ENCLOSING and self.top.status.is_ok
+        return has_memory and is_graph and self.retrieves and not (self.generates or self.grades)
 
     @property
     def is_record_by_hand(self) -> bool:
@@ -171,6 +194,7 @@ class Group:
         self.grades |= other.grades
         self.prompts += other.prompts
         self.is_lost |= other.is_lost
+        self.has_waited |= other.has_waited
 
     def let_go(self) -> None:
         """Let go of the spans."""
@@ -188,7 +212,7 @@ def group_of(span: ReadableSpan, below: list[Group], *, is_full: bool = False) -
     """
     attributes = span.attributes or {}
     kind = kind_of_span(span)
-    group = Group(span)
+    group = Group(span, has_waited=exception_of(span) in WAITS)
     if kind == semconv.KIND_EMBEDDING:
         return group  # vectors take much, and are never read
     for part in below:

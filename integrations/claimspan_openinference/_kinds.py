@@ -17,6 +17,7 @@ __all__ = [
     "ENCLOSING",
     "MIN_TOOL_TEXT",
     "Attributes",
+    "exception_of",
     "flattened",
     "holds_documents",
     "is_ai",
@@ -150,3 +151,15 @@ def flattened(attributes: Attributes, name: Callable[[int], str]) -> Iterator[st
         if value is None:
             return
         yield str(value)
+
+
+_DESCRIBED: Final = re.compile(r"(?:[\w.]+: )?(\w+)\b")
+"""The class of an exception at the beginning of a span's description of its status."""
+
+
+def exception_of(span: ReadableSpan) -> str:
+    """The name of the class of the last exception that a span tells of."""
+    told = [each.attributes or {} for each in span.events if each.name == semconv.EVENT_EXCEPTION]
+    named = str(told[-1].get(semconv.EVENT_EXCEPTION_TYPE, "")) if told else ""
+    described = _DESCRIBED.match(span.status.description or "")
+    return named.rpartition(".")[2] or (described.group(1) if described else "")

@@ -17,14 +17,23 @@ from typing import Final
 
 from claimspan_openinference._kinds import MIN_TOOL_TEXT, Attributes, flattened
 from claimspan_tracing import semconv
-from claimspan_tracing.adapters import is_list, is_mapping, join_bounded, written_evidence
+from claimspan_tracing.adapters import (
+    arguments_of,
+    is_list,
+    is_mapping,
+    join_bounded,
+    written_evidence,
+)
 
 __all__ = [
+    "CUT",
     "TOOL",
     "USER",
     "answered",
+    "completed",
     "inside_of",
     "is_conversation",
+    "is_cut",
     "is_shown",
     "is_told_evidence",
     "is_told_to_grade",
@@ -33,10 +42,11 @@ __all__ = [
     "messages_of",
     "parsed",
     "prompted",
-    "shown_beginning",
+    "shown_event",
     "shown_result",
     "shown_role",
     "shown_text",
+    "shown_texts",
     "text_of_parts",
     "tool_results",
 ]
@@ -138,9 +148,30 @@ def answered(attributes: Attributes) -> str:
     if semconv.output_message(0, semconv.MESSAGE_ROLE) in attributes:
         return ""  # a call of a tool, of which the output is the JSON
     output = parsed(attributes.get(semconv.OUTPUT_VALUE, ""))
+    named: Mapping[object, object] = output if is_mapping(output) else {}
+    if "messages" in named:
+        return ""  # what LlamaIndex makes ready for a model, in a span of that kind
     # A completion of LlamaIndex's has its text beside what its provider has sent.
-    text = output.get("text") if is_mapping(output) else None
+    text = named.get("text")
     return text if isinstance(text, str) else str(attributes.get(semconv.OUTPUT_VALUE, ""))
+
+
+def completed(attributes: Attributes) -> str:
+    """The first completion of a model, or else what it has filled in the calls of tools with."""
+    if said := answered(attributes):
+        return said
+    calls = [*flattened(attributes, partial(semconv.output_arguments, 0))]
+    return arguments_of(calls or [*_calls_in(attributes.get(semconv.GEN_AI_OUTPUT_MESSAGES))])
+
+
+def _calls_in(value: object) -> Iterator[object]:
+    """The arguments of calls in messages of OpenTelemetry's form."""
+    listed = parsed(value)
+    for message in listed if is_list(listed) else ():
+        parts = message.get("parts") if is_mapping(message) else None
+        for part in parts if is_list(parts) else ():
+            if is_mapping(part) and part.get("type") == "tool_call":
+                yield part.get("arguments")
 
 
 def is_told_evidence(attributes: Attributes) -> bool:
@@ -263,15 +294,18 @@ _TEXT: Final = re.compile(
 
 _ROLE: Final = re.compile(r"ChatMessage\(_?role=<\w+\.\w+: '(\w+)'>")
 
-_RESULT: Final = "StopEvent(result="
-"""How the end of a workflow of LlamaIndex's is shown, with what the workflow returns."""
-
 SHOWN_CHARACTERS: Final = 50
 """Characters that LlamaIndex shows of a text that a workflow returns; then come three dots."""
 
 CUT: Final = "..."
 
-_RESPONSE: Final = re.compile(r"Response\(response=" + _LITERAL, re.VERBOSE)
+_EVENT: Final = re.compile(r"[A-Z]\w*\((?:\w+=|\)$)")
+"""How an event is shown: its class, and its fields."""
+
+_RESPONSE: Final = re.compile(r"StopEvent\(result=\w*Response\(response=" + _LITERAL, re.VERBOSE)
+"""How the result begins that an engine has returned, whose sources are cut off."""
+
+_SHOWN_TEXT: Final = re.compile(_LITERAL, re.VERBOSE)
 
 _ANSWERS: Final = ("GeneratedAnswer(", "ExtractedAnswer(")
 _CLASSES: Final = ("ChatMessage(", *_ANSWERS)
@@ -300,26 +334,59 @@ def shown_text(value: str) -> str:
     return "\n".join(texts)
 
 
-def shown_beginning(value: object) -> str:
-    """Return how the text begins that a workflow returned, where the rest of it was cut off."""
-    found = shown_result(value)
-    if found is value or not isinstance(found, str):
-        return ""
-    is_cut = len(found) == SHOWN_CHARACTERS + len(CUT) and found.endswith(CUT)
-    return found.removesuffix(CUT) if is_cut else ""
-
-
 def shown_result(value: object) -> object:
-    """Return what a workflow of LlamaIndex's returned; the value itself where that is not seen."""
-    if not isinstance(value, str) or not value.startswith(_RESULT):
-        return value
-    shown = value.removeprefix(_RESULT).removesuffix(")")
-    response = _RESPONSE.match(shown)
+    """Return what a workflow of LlamaIndex's returned; the value itself where that is not seen.
+
+    That is the result of its ``StopEvent``, or the fields of an event of the user's own.
+    """
+    fields = shown_event(value)
+    if fields is None:
+        response = _RESPONSE.match(value) if isinstance(value, str) else None
+        return value if response is None else _as_shown(response.group(1))
+    found = fields.get("result", fields)
+    return value if found is None or not fields else found
+
+
+def shown_event(value: object) -> dict[str, object] | None:
+    """Return the fields of an event of LlamaIndex's; None where a text is none, or was cut."""
+    if not isinstance(value, str) or not _EVENT.match(value):
+        return None
+    found = _as_shown(value)
+    return {str(k): each for k, each in found.items()} if is_mapping(found) else None
+
+
+def is_cut(text: object) -> bool:
+    """Whether of a text in an event only the beginning is shown."""
+    return isinstance(text, str) and len(text) == SHOWN_CHARACTERS + len(CUT) and text.endswith(CUT)
+
+
+def shown_texts(value: str) -> list[str]:
+    """Return the texts, whole ones, in a value as Python shows it, also where that was cut."""
+    found = (_as_shown(each.group(1)) for each in _SHOWN_TEXT.finditer(value))
+    return [each for each in found if isinstance(each, str)]
+
+
+def _as_shown(shown: str) -> object:
+    """What Python shows as a text: of an object its fields. Empty where that cannot be read."""
     try:
-        found: object = ast.literal_eval(response.group(1) if response else shown)
+        return _value(ast.parse(shown.strip(), mode="eval").body)
     except (ValueError, SyntaxError, RecursionError, MemoryError):  # it was cut, or is an object
-        return value
-    return value if found is None else found
+        return ""
+
+
+def _value(node: ast.expr) -> object:
+    match node:
+        case ast.Call():
+            return {each.arg: _value(each.value) for each in node.keywords if each.arg}
+        case ast.Dict():
+            pairs = zip(node.keys, node.values, strict=True)
+            return {ast.literal_eval(k): _value(v) for k, v in pairs if k is not None}
+        case ast.List() | ast.Tuple():
+            return [_value(each) for each in node.elts]
+        case ast.Constant():
+            return node.value
+        case _:
+            return None
 
 
 USER: Final = "user"

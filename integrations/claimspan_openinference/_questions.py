@@ -7,22 +7,27 @@ of its components.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Final, cast
 
 from claimspan_openinference._kinds import Attributes
 from claimspan_openinference._messages import (
+    CUT,
     answered,
+    completed,
     inside_of,
     is_conversation,
+    is_cut,
     is_shown,
     last_turn,
     parsed,
     prompted,
+    shown_event,
     shown_result,
     shown_role,
     shown_text,
+    shown_texts,
     text_of_parts,
 )
 from claimspan_tracing import semconv
@@ -30,27 +35,33 @@ from claimspan_tracing.adapters import (
     Key,
     Run,
     RunKind,
+    filled_in,
     is_list,
     is_mapping,
     structured_text,
     value_at,
 )
+from claimspan_tracing.adapters import fields_of as plain_fields_of
 
 __all__ = [
     "NOTE_OF_STRUCTURE",
     "answers_in",
     "answers_of_components",
+    "as_said",
     "attributes_of",
     "calls_in_text",
+    "event_answer",
+    "filled_fields",
     "goes_on",
     "has_answer",
     "is_of_components",
     "last_answer",
     "only_text",
     "question_in",
+    "returns_event",
     "said_last",
+    "started_with",
     "structured_answer",
-    "whole_result",
 ]
 
 QUERY_KEYS: Final = (
@@ -97,8 +108,17 @@ MAX_LEVELS: Final = 4
 MAX_PARTS: Final = 100
 """Mappings of one level that are looked into."""
 
+START: Final = "start_event"
+"""Name of an input of a workflow of LlamaIndex's, with what it was asked."""
+
+_STOPS: Final = "StopEvent("
+"""How the end of a workflow is shown."""
+
+_OBJECT_SHOWN: Final = re.compile(r"[=(\[ ]<\w")
+"""How an object of LlamaIndex's or a stream stands in what Python shows."""
+
 _NO_TEXT: Final = (
-    "StopEvent(",
+    _STOPS,
     "<generator object",
     "<async_generator object",
     "<coroutine object",
@@ -128,9 +148,63 @@ def question_in(value: object, key: Key | None = None) -> object:
     return next(iter(found), "")
 
 
+def as_said(value: object, depth: int = MAX_LEVELS) -> object:
+    """Return a value with the texts of the messages in it, which stand there as Python shows it."""
+    if isinstance(value, str):
+        return shown_text(value) if is_shown(value) else value
+    if is_mapping(value) and depth:
+        return {key: as_said(each, depth - 1) for key, each in value.items()}
+    return [as_said(each, depth - 1) for each in value] if is_list(value) and depth else value
+
+
+def started_with(root: Run) -> Mapping[str, object]:
+    """Return what a workflow of LlamaIndex's was asked with; of a text that was cut the whole."""
+    given = parsed(attributes_of(root).get(semconv.INPUT_VALUE))
+    event = shown_event(given.get(START)) if is_mapping(given) else None
+    return {name: _whole_question(root, each) for name, each in (event or {}).items()}
+
+
+def _whole_question(root: Run, shown: object) -> object:
+    """What an event has shown; of a text that was cut the line of a prompt that it begins."""
+    if not isinstance(shown, str) or not is_cut(shown):
+        return shown
+    beginning = shown.removesuffix(CUT)
+    prompts = (prompted(attributes_of(run)) for run in root.tree.of_kind(RunKind.GENERATOR))
+    found = (beginning + each.partition(beginning)[2] for each in prompts if beginning in each)
+    return next((text.splitlines()[0].strip() for text in found), None)
+
+
 def answers_in(value: object, key: Key | None = None) -> list[object]:
     """Return what may be the answer in an output: several components of Haystack's may give one."""
     return _found(value, key, RESPONSE_KEYS, DEEP_RESPONSE_KEYS, _said)
+
+
+def filled_fields(root: Run) -> str:
+    """Return the fields of an output that a model has filled in with one completion, as text.
+
+    Without what the root was given. Of a pipeline of Haystack's they stand below the name of a
+    component.
+    """
+    attributes = attributes_of(root)
+    given = parsed(attributes.get(semconv.INPUT_VALUE))
+    output = shown_result(parsed(attributes.get(semconv.OUTPUT_VALUE)))
+    fields = fields_of(output)
+    asked = fields_of(given)
+    new = {name: each for name, each in fields.items() if asked.get(name) != each}
+    models = (run for run in root.tree.of_kind(RunKind.GENERATOR) if run is not root)
+    said = [
+        text
+        for run in models
+        if not run.has_ancestor(RunKind.RETRIEVER) and (text := completed(attributes_of(run)))
+    ]
+    parts = [new, *(fields_of(each) for each in new.values())]
+    found = (structured_text(filled_in(part, said, fields_of), fields_of) for part in parts)
+    return next(filter(None, found), "")
+
+
+def fields_of(value: object) -> Mapping[str, object]:
+    """Return the fields of a mapping: none of a document."""
+    return {} if _is_document(value) else plain_fields_of(value)
 
 
 def said_under(part: Part, name: str) -> str:
@@ -339,24 +413,65 @@ def said_last(root: Run, given: Sequence[object]) -> object:
     return given[0]
 
 
-def whole_result(root: Run, beginning: str) -> str:
-    """The text that a workflow has returned, by its beginning; empty where no run has it.
+def returns_event(root: Run) -> bool:
+    """Whether a root is a workflow of LlamaIndex's, of which a span shows how it has ended."""
+    attributes = attributes_of(root)
+    output = str(attributes.get(semconv.OUTPUT_VALUE, ""))
+    return output.startswith(_STOPS) or (
+        START in fields_of(parsed(attributes.get(semconv.INPUT_VALUE)))
+        and shown_event(output) is not None
+    )
+
+
+def event_answer(root: Run) -> str:
+    """Return what a workflow has returned; empty where its span holds too little of it."""
+    output = str(attributes_of(root).get(semconv.OUTPUT_VALUE, ""))
+    found = shown_result(output)
+    if found is output:
+        # A structure that was cut is the one that a model has filled in with all that is seen.
+        seen = shown_texts(output)
+        if not seen or _OBJECT_SHOWN.search(output):
+            return structured_text(last_answer(root))
+        models = root.tree.of_kind(RunKind.GENERATOR)[::-1]
+        said = (completed(attributes_of(run)) for run in models)
+        whole = (text for text in said if all(each in text for each in seen))
+        return structured_text(next(whole, ""))
+    fields = {name: _whole(root, each) for name, each in fields_of(found).items()}
+    if not fields:
+        return structured_text(_whole(root, found), fields_of)
+    if named := next(filter(None, answers_in(fields)), ""):
+        return str(named)
+    lost = (name for name, each in fields_of(found).items() if is_cut(each) and not fields[name])
+    return "" if any(lost) else structured_text(fields, fields_of)
+
+
+def _whole(root: Run, shown: object) -> object:
+    """What an event has shown; of a text that was cut the whole, None where no run has it.
 
     A model may have said but the end of what is seen: the workflow has put words before it.
     """
+    if not isinstance(shown, str) or not is_cut(shown):
+        return shown
+    beginning = shown.removesuffix(CUT)
     said = [answered(attributes_of(run)) for run in root.tree.of_kind(RunKind.GENERATOR)[::-1]]
     outputs = [attributes_of(run).get(semconv.OUTPUT_VALUE) for run in root.tree.runs[:0:-1]]
     texts = [*said, *(each for each in outputs if isinstance(each, str))]
-    whole = next((text for text in texts if text.startswith(beginning)), "")
-    parts = (text for text in said if text[:MIN_SEEN] in beginning and len(text) >= MIN_SEEN)
-    return whole or next(parts, "")
+    whole = (text for text in texts if text.startswith(beginning))
+    parts = (text for text in said if _goes_on(beginning, text))
+    return next(whole, None) or next(parts, None)
+
+
+def _goes_on(beginning: str, text: str) -> bool:
+    """Whether what is seen ends as a text begins, with words of the workflow's before it."""
+    at = beginning.find(text[:MIN_SEEN]) if len(text) >= MIN_SEEN else -1
+    return at >= 0 and text.startswith(beginning[at:])
 
 
 def structured_answer(root: Run) -> str:
-    """The structured answer that an agent keeps in its state, and returns beside its messages."""
-    outputs = (attributes_of(run).get(semconv.OUTPUT_VALUE) for run in reversed(root.tree.runs))
-    kept = (each for each in outputs if isinstance(each, str) and STATE_KEY in each)
-    return next((text for each in kept if (text := structured_below(each))), "")
+    """The structured answer of an agent, which its last model has filled in."""
+    models = (run for run in reversed(root.tree.of_kind(RunKind.GENERATOR)) if run is not root)
+    said = (completed(attributes_of(run)) for run in models)
+    return structured_text(next(filter(None, said), ""))
 
 
 def last_answer(root: Run) -> str:
@@ -365,25 +480,6 @@ def last_answer(root: Run) -> str:
     answering = (run for run in runs[::-1] if not run.has_ancestor(RunKind.RETRIEVER))
     found = next((said for run in answering if (said := answered(attributes_of(run)))), "")
     return final_answer(found)
-
-
-STATE_KEY: Final = "structured_response"
-"""Where the state has it, beside the messages."""
-
-MAX_DEPTH: Final = 4
-MAX_FIELDS: Final = 100
-"""How far a state is looked into."""
-
-
-def structured_below(value: object, depth: int = MAX_DEPTH) -> str:
-    """Return the structured answer in the update of a graph's state; empty where it has none."""
-    found = parsed(value)
-    if is_mapping(found) and is_mapping(found.get(STATE_KEY)):
-        return structured_text(found[STATE_KEY])
-    inner: Iterable[object] = found if is_list(found) else ()
-    inner = found.values() if is_mapping(found) else inner
-    below = (structured_below(each, depth - 1) for each in islice(inner, MAX_FIELDS) if depth)
-    return next((text for text in below if text), "")
 
 
 _CALL: Final = re.compile(r"^[ \t]*Action:[ \t]*\S.*\n[ \t]*Action Input:", re.MULTILINE)

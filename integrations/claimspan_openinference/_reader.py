@@ -26,16 +26,17 @@ from claimspan_openinference._documents import (
     told_to_model,
     windows_in,
 )
+from claimspan_openinference._groups import THREAD_KEY
 from claimspan_openinference._kinds import Attributes, holds_documents, kind_of
 from claimspan_openinference._messages import (
     USER,
     answered,
+    completed,
     inside_of,
     last_turn_in,
     messages_of,
     parsed,
     prompted,
-    shown_beginning,
     text_of_parts,
     tool_results,
 )
@@ -43,22 +44,27 @@ from claimspan_openinference._questions import (
     NOTE_OF_STRUCTURE,
     answers_in,
     answers_of_components,
+    as_said,
     attributes_of,
     calls_in_text,
+    event_answer,
+    filled_fields,
     goes_on,
     is_of_components,
     last_answer,
     only_text,
     question_in,
+    returns_event,
     said_last,
+    started_with,
     structured_answer,
-    whole_result,
 )
 from claimspan_tracing import semconv
 from claimspan_tracing.adapters import (
     Document,
     Generation,
     Key,
+    Reader,
     Retrieval,
     Run,
     RunKind,
@@ -74,6 +80,12 @@ __all__ = ["SpanReader", "WaitsForPersonError"]
 REFINES: Final = "Refine."
 """How the name of the span begins in which LlamaIndex refines an answer."""
 
+CUT_OFF: Final = (
+    "the span of the workflow has but a part of its answer: claimspan_llama_index.instrument() "
+    "sees all of it"
+)
+"""Why a workflow of LlamaIndex's has no answer."""
+
 NOTHING: Final = "null"
 """Output of a function that returned nothing: what a model said in it was not the answer."""
 
@@ -84,7 +96,7 @@ ATTACHED: Final = (semconv.SESSION_ID, semconv.USER_ID, semconv.TAGS)
 """Attributes of a root that stand beside its metadata."""
 
 
-class SpanReader:
+class SpanReader(Reader):
     """Finds query, response, chunks and model in OpenInference's and OpenTelemetry's attributes."""
 
     def __init__(self, query_key: Key | None = None, response_key: Key | None = None) -> None:
@@ -103,7 +115,8 @@ class SpanReader:
             return True
         runs = root.tree.runs
         found = [retrieved(attributes_of(run)) for run in runs if run.kind is RunKind.RETRIEVER]
-        if any(run.kind is RunKind.GENERATOR for run in runs) or (found and not any(found)):
+        is_empty = bool(found) and not any(found)
+        if any(run.kind is RunKind.GENERATOR for run in runs) or is_empty or self.interrupted(root):
             return True
         text = str(self.response(root)).strip()
         return not (_NO_TEXT.fullmatch(text) or acknowledges(text))
@@ -115,7 +128,8 @@ class SpanReader:
             return said
         if self._query_key is None and goes_on(attributes.get(semconv.INPUT_VALUE)):
             return _asked_before(root)
-        found = question_in(attributes.get(semconv.INPUT_VALUE), self._query_key)
+        given = started_with(root) or attributes.get(semconv.INPUT_VALUE)
+        found = question_in(given, self._query_key)
         return found if self._query_key is not None else found or _asked_of_agent(root)
 
     def response(self, root: Run) -> object:
@@ -123,10 +137,12 @@ class SpanReader:
         attributes = attributes_of(root)
         if root.kind is RunKind.GENERATOR and self._response_key is None:
             return structured_text(answered(attributes) or last_answer(root))
-        beginning = shown_beginning(attributes.get(semconv.OUTPUT_VALUE))
-        if beginning and self._response_key is None:
-            return structured_text(whole_result(root, beginning))
-        if attributes.get(semconv.OUTPUT_VALUE) == NOTHING and self._response_key is None:
+        if self._response_key is None and returns_event(root):
+            return event_answer(root)
+        output = attributes.get(semconv.OUTPUT_VALUE)
+        # A graph whose state has the question alone has answered nothing yet.
+        is_none = output == NOTHING or output == attributes.get(semconv.INPUT_VALUE)
+        if is_none and output is not None and self._response_key is None:
             return ""
         given = self._answers_of(root)
         found = said_last(root, given) if len(given) > 1 else next(iter(given), "")
@@ -134,7 +150,7 @@ class SpanReader:
             found = answered(attributes)
         if str(found).startswith(NOTE_OF_STRUCTURE):
             found = structured_answer(root) or found
-        return found or structured_text(last_answer(root))
+        return found or filled_fields(root) or structured_text(last_answer(root))
 
     def _answers_of(self, root: Run) -> list[object]:
         """What may be the answer, in the output of the root."""
@@ -147,6 +163,17 @@ class SpanReader:
         text, reply = only_text(given, output), last_answer(root)
         # A word by itself, such as a status, is not what was answered, unless a model said it.
         return [text] if text and (not reply or " " in text.strip() or text in reply) else []
+
+    def untold(self, root: Run) -> str:
+        """Say what helps: a key, unless the span of a workflow has but a part of its answer."""
+        is_cut = self._response_key is None and returns_event(root)
+        return CUT_OFF if is_cut else super().untold(root)
+
+    def values(self, root: Run) -> tuple[object, object]:
+        """Return input and output of the root, parsed if they are JSON, with messages as texts."""
+        attributes = attributes_of(root)
+        given, returned = (attributes.get(n) for n in (semconv.INPUT_VALUE, semconv.OUTPUT_VALUE))
+        return parsed(given), as_said(parsed(returned))
 
     def names_answer(self, root: Run) -> bool:
         """Whether a key of the answer was given."""
@@ -166,10 +193,6 @@ class SpanReader:
     def parts(self, value: object) -> Sequence[object]:
         """Return nothing: only open runs are taken apart."""
         return ()
-
-    def is_internal(self, name: str) -> bool:
-        """Return False: a span does not tell who has set its metadata."""
-        return False
 
     def unreported_retrieval(self, run: Run) -> Retrieval | None:
         """Return what a reranker let through, or the documents that a tool has returned."""
@@ -253,7 +276,7 @@ class SpanReader:
         messages = [said for each in every if (said := messages_of(each))]
         return Generation(
             prompt=_whole_prompt(run, models),
-            completion=next((text for each in every if (text := answered(each))), ""),
+            completion=next((text for each in every if (text := completed(each))), ""),
             model=_first(every, semconv.LLM_MODEL_NAME, semconv.GEN_AI_REQUEST_MODEL),
             provider=_first(every, semconv.GEN_AI_PROVIDER_NAME),
             input_tokens=_count(
@@ -379,9 +402,6 @@ def _count(every: Sequence[Attributes], *names: str) -> int | None:
 INTERRUPT_KEY: Final = "__interrupt__"
 """Key that LangGraph adds to the output of a graph that waits for a person."""
 
-THREAD_KEY: Final = "thread_id"
-"""Key in the metadata of a graph that keeps its state, and so may go on with it later."""
-
 
 class WaitsForPersonError(Exception):
     """A node of a graph has ended to wait for a person."""
@@ -410,10 +430,6 @@ def _has_stopped(root: Run) -> bool:
 
 def _calls_tools(root: Run) -> bool:
     """Whether the last model has called a tool that was not run."""
-    models = root.tree.of_kind(RunKind.GENERATOR)
-    if not models or models[-1].has_ancestor(RunKind.RETRIEVER):
-        return False
-    last = models[-1]
-    ended = last.end or last.start
-    is_last = all(run.start <= ended or run.error is not None for run in root.tree.runs)
-    return is_last and semconv.output_message(0, semconv.MESSAGE_TOOL_CALL) in attributes_of(last)
+    last = root.tree.last_model
+    call = semconv.output_message(0, semconv.MESSAGE_TOOL_CALL)
+    return last is not None and call in attributes_of(last)

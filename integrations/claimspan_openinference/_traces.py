@@ -23,6 +23,7 @@ from claimspan_openinference._groups import Group, group_of
 from claimspan_openinference._kinds import is_ai, is_marked, kind_of, written_in
 from claimspan_openinference._messages import answered, prompted
 from claimspan_tracing import semconv
+from claimspan_tracing.adapters import is_stream_left
 
 __all__ = ["MAX_SPANS", "TraceTable"]
 
@@ -156,6 +157,9 @@ MAX_SPANS: Final = 1_000
 """Spans of AI applications kept of one trace. A RAG pipeline has tens; an agent that runs for hours
 may have more, of which those with evidence or an answer are kept, up to twice as many."""
 
+STREAMING: Final = "_transform_stream_with_config"
+"""The function by which LangChain streams, and ends the span of a chain."""
+
 MAX_OPEN: Final = 10_000
 """Open spans of one trace that are known."""
 
@@ -277,6 +281,7 @@ class OpenTrace:
             return []
         is_awaited = _is_awaited(node)  # what was retrieved may be what an answer rests on
         if node.was_ai:
+            ended[0].is_left = not ended[0].generates and is_stream_left(STREAMING, "iterator")
             # Not looked for in most: a job may have thousands of other spans open.
             ended[0].is_running = node.n_open > 0 and any(
                 # Spans of LangChain's end from within.

@@ -11,8 +11,8 @@ from typing import Final
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.trace import INVALID_SPAN_CONTEXT, NonRecordingSpan
 
-from claimspan_openinference._groups import Group
-from claimspan_openinference._kinds import APART, ENCLOSING, kind_of, kind_of_span
+from claimspan_openinference._groups import WAITS, Group
+from claimspan_openinference._kinds import APART, ENCLOSING, exception_of, kind_of, kind_of_span
 from claimspan_openinference._messages import answered
 from claimspan_openinference._questions import attributes_of
 from claimspan_openinference._reader import SpanReader, WaitsForPersonError
@@ -186,24 +186,19 @@ NO_OUTPUT: Final = frozenset({"", "null", "None"})
 """What a span has for an output that returned nothing."""
 
 
-_DESCRIBED: Final = re.compile(r"(?:[\w.]+: )?(\w+)\b")
-"""The class of an exception at the beginning of a span's description of its status."""
-
-
 _KNOWN: Final[dict[str, type[BaseException]]] = {
     "GeneratorExit": GeneratorExit,
     "CancelledError": asyncio.CancelledError,
     "KeyboardInterrupt": KeyboardInterrupt,
     "SystemExit": SystemExit,
-    "GraphInterrupt": WaitsForPersonError,
-    "NodeInterrupt": WaitsForPersonError,
+    **dict.fromkeys(WAITS, WaitsForPersonError),
 }
 """Exceptions that are no errors of the application, by name: a span tells no more of them."""
 
 
 def error_of(span: ReadableSpan) -> type[BaseException] | None:
     """Return what ended a span; None where it ended well. The exception itself is gone."""
-    found = _KNOWN.get(_exception_of(span))
+    found = _KNOWN.get(exception_of(span))
     if span.status.is_ok:
         # An instrumentation may take a wait for no error; what was caught is none.
         return found if found is WaitsForPersonError else None
@@ -212,6 +207,8 @@ def error_of(span: ReadableSpan) -> type[BaseException] | None:
 
 def was_left(group: Group) -> bool:
     """Whether the reader of a stream has left, before the model below had said all."""
+    if group.is_left:
+        return True
     if not group.is_running or not group.top.status.is_ok:
         return False
     attributes = group.top.attributes or {}
@@ -222,11 +219,3 @@ def was_left(group: Group) -> bool:
         return True
     said = [answered(each).strip() for each in group.prompts]
     return not any(text and (text in output or output in text) for text in said)
-
-
-def _exception_of(span: ReadableSpan) -> str:
-    """The name of the class of the last exception that a span tells of."""
-    told = [each.attributes or {} for each in span.events if each.name == semconv.EVENT_EXCEPTION]
-    named = str(told[-1].get(semconv.EVENT_EXCEPTION_TYPE, "")) if told else ""
-    described = _DESCRIBED.match(span.status.description or "")
-    return named.rpartition(".")[2] or (described.group(1) if described else "")

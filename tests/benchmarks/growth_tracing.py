@@ -22,7 +22,7 @@ from claimspan.testing import ScriptedJudge
 from claimspan_tracing import Monitor
 from claimspan_tracing.adapters import Document, Generation, Retrieval, Run, RunKind, open_capture
 from claimspan_tracing.capture.hooks import Capture
-from claimspan_tracing.capture.runs import RunTree
+from claimspan_tracing.capture.runs import Reader, RunTree
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.job import Job
 from claimspan_tracing.read.job_reader import read_job
@@ -46,7 +46,7 @@ class NoExporter(SpanExporter):
         return SpanExportResult.SUCCESS
 
 
-class PlainReader:
+class PlainReader(Reader):
     """Reads runs whose inputs and outputs are plain values."""
 
     def is_query(self, root: Run) -> bool:
@@ -58,15 +58,6 @@ class PlainReader:
     def response(self, root: Run) -> object:
         return root.outputs
 
-    def given_documents(self, run: Run) -> Sequence[Document]:
-        return ()
-
-    def passages(self, run: Run) -> Sequence[str]:
-        return ()
-
-    def context(self, root: Run) -> list[Document] | None:
-        return None
-
     def names_answer(self, root: Run) -> bool:
         return True
 
@@ -74,22 +65,13 @@ class PlainReader:
         texts = cast("list[str]", run.outputs)
         return Retrieval(run.inputs, [Document(text, str(i)) for i, text in enumerate(texts)])
 
-    def unreported_retrieval(self, run: Run) -> Retrieval | None:
-        return None
-
     def generation(self, run: Run) -> Generation:
         found = cast("Messages", run.inputs)
         prompt = "\n".join(text for _, text in found)
         return Generation(prompt, run.outputs, "model", messages=found)
 
-    def is_internal(self, name: str) -> bool:
-        return False
-
     def parts(self, value: object) -> list[object]:
         return []
-
-    def interrupted(self, root: Run) -> bool:
-        return False
 
 
 READER: Final = PlainReader()

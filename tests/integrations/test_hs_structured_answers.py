@@ -8,17 +8,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from haystack import Pipeline
-from haystack.dataclasses import GeneratedAnswer
+from haystack import Document, Pipeline, component
+from haystack.dataclasses import ChatMessage, GeneratedAnswer, ToolCall
 from pydantic import BaseModel
 
 import claimspan_haystack
 from claimspan_tracing.testing import InMemoryMonitor
 from structured_shapes import every_grade, every_shape
 
-from buildings import FACTS, TOWER
+from buildings import FACTS, HIGH, TOWER
 from captured import attached, judged, no_record, read
-from hs_scripts import Says, adapter, asking, chat_prompt, facts, first_reply, plain_rag
+from hs_scripts import Says, Shelf, adapter, asking, chat_prompt, facts, first_reply, plain_rag
 
 
 @pytest.fixture
@@ -122,3 +122,63 @@ def test_a_number_from_documents_is_no_grade(monitor: InMemoryMonitor) -> None:
     plain_rag('{"score": 3}').run(asking())
 
     judged(monitor.only_record(), FACTS, '{"score": 3}')
+
+
+@component
+class Filling:
+    """A chat model that fills in a tool."""
+
+    def __init__(self, **fields: Any) -> None:
+        self.fields = fields
+
+    @component.output_types(replies=list[ChatMessage])
+    def run(self, messages: list[ChatMessage]) -> dict[str, Any]:
+        call = ToolCall(tool_name="Answer", arguments=self.fields)
+        return {"replies": [ChatMessage.from_assistant(tool_calls=[call])]}
+
+
+def arguments(replies: Any) -> dict[str, Any]:
+    fields: dict[str, Any] = replies[0].tool_calls[0].arguments
+    return {"report": fields}
+
+
+@pytest.mark.parametrize(
+    ("fields", "answer"),
+    [
+        ({"title": "The tower", "points": [HIGH, "It is old."]}, f"The tower\n{HIGH}\nIt is old."),
+        ({"reply": FACTS[0]}, FACTS[0]),
+    ],
+    ids=["parts", "whole-document"],
+)
+def test_all_that_a_model_fills_in_a_tool_with_is_the_answer(
+    monitor: InMemoryMonitor, fields: dict[str, Any], answer: str
+) -> None:
+    pipeline = plain_rag(llm=Filling(**fields))
+    pipeline.add_component(
+        "adapter", adapter("{{ replies | arguments }}", dict, arguments=arguments)
+    )
+    pipeline.connect("llm.replies", "adapter.replies")
+    pipeline.run(asking())
+
+    judged(monitor.only_record(), FACTS, answer)
+
+
+@component
+class Batch:
+    """Answers a list of questions, one reply each, or one question with several replies."""
+
+    @component.output_types(replies=list[str])
+    def run(self, queries: list[str], documents: list[Document]) -> dict[str, Any]:
+        return {"replies": [f"To {each[:-1]}: {documents[0].content}" for each in queries]}
+
+
+def test_a_list_of_questions_to_one_component_is_not_judged_by_the_first_reply(
+    monitor: InMemoryMonitor,
+) -> None:
+    pipeline = Pipeline()
+    pipeline.add_component("shelf", Shelf(facts()))
+    pipeline.add_component("llm", Batch())
+    pipeline.connect("shelf.documents", "llm.documents")
+    pipeline.run({"shelf": {"query": TOWER}, "llm": {"queries": [TOWER, "How old is the bridge?"]}})
+
+    assert monitor.only_record().status == "several_answers"

@@ -11,6 +11,7 @@ import pytest
 from langchain.agents import create_agent
 from langchain_core.documents import Document
 from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.runnables import RunnableGenerator
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.types import Command, interrupt
@@ -151,3 +152,27 @@ def test_a_graph_whose_model_says_nothing_gives_no_answer(
     way(graph.compile(checkpointer=InMemorySaver()), {"question": TOWER}, THREAD)
 
     assert monitor.only_record().status == "no_answer"
+
+
+def words(inputs: Iterator[str]) -> Iterator[str]:
+    for _ in inputs:
+        yield from ("The tower is ", "330 metres ", "high.")
+
+
+@pytest.mark.parametrize("is_alone", [True, False])
+def test_a_stream_that_no_model_gives_is_abandoned_if_it_is_left(
+    monitor: InMemoryMonitor, is_alone: bool
+) -> None:
+    def searched(inputs: Iterator[str]) -> Iterator[str]:
+        asked = "".join(inputs)
+        Shelf(documents=documents(*FACTS[:2])).invoke(asked)
+        yield from words(iter([asked]))
+
+    search = Shelf(documents=documents(*FACTS[:2])) | joined
+    chain: Any = RunnableGenerator(searched) if is_alone else search | RunnableGenerator(words)
+    parts = chain.stream(TOWER)
+    next(parts)
+    parts.close()
+    list(chain.stream(TOWER))
+
+    assert [each.status for each in monitor.records()] == ["abandoned", "evaluated"]

@@ -13,7 +13,7 @@ import pytest
 from langchain.agents import create_agent
 from langchain_core.messages import HumanMessage
 from langchain_core.output_parsers import JsonOutputParser
-from langchain_core.output_parsers.openai_tools import PydanticToolsParser
+from langchain_core.output_parsers.openai_tools import JsonOutputKeyToolsParser, PydanticToolsParser
 from langchain_core.runnables import RunnablePassthrough
 from langchain_core.tools import tool
 from pydantic import BaseModel
@@ -186,3 +186,59 @@ def test_a_grader_whose_reply_is_not_parsed_answers_nothing(
     (PROMPT | Script(lines=[grade])).invoke(given, config(monitor))
 
     no_record(monitor)
+
+
+def by_tool(name: str, **fields: Any) -> Any:
+    """A chain whose model fills in a tool with the fields, which the chain returns as a dict."""
+    inputs = {
+        "context": Shelf(documents=documents(*FACTS[:2])) | joined,
+        "question": RunnablePassthrough[str](),
+    }
+    structure = JsonOutputKeyToolsParser(key_name=name, first_tool_only=True)
+    return inputs | PROMPT | Script(lines=[calls(name, **fields)]) | structure
+
+
+PARTS_OF_ANSWERS: dict[str, tuple[dict[str, Any], str]] = {
+    "report": (
+        {"title": "The tower", "sections": [{"about": "Height", "text": HIGH}, {"text": "Old."}]},
+        f"The tower\n{HIGH}\nOld.",
+    ),
+    "letter": ({"subject": "Your tower", "body": HIGH}, f"Your tower\n{HIGH}"),
+    "points": ({"summary": HIGH, "points": ["It is old."]}, f"{HIGH}\nIt is old."),
+    "two": ({"first": {"text": HIGH}, "then": {"text": "It is old."}}, f"{HIGH}\nIt is old."),
+}
+
+
+@pytest.mark.parametrize("kind", PARTS_OF_ANSWERS)
+def test_all_that_a_model_fills_in_a_tool_with_is_the_answer(
+    monitor: InMemoryMonitor, kind: str
+) -> None:
+    fields, answer = PARTS_OF_ANSWERS[kind]
+    by_tool("Answer", **fields).invoke(TOWER, config(monitor))
+
+    assert read(monitor.only_record()) == (TOWER, answer, FACTS[:2], "evaluated")
+
+
+def test_a_tool_that_is_filled_in_with_a_whole_document_has_answered(
+    monitor: InMemoryMonitor,
+) -> None:
+    by_tool("Reply", answer=FACTS[0]).invoke(TOWER, config(monitor))
+
+    record = monitor.only_record()
+    assert read(record) == (TOWER, FACTS[0], FACTS[:2], "evaluated")
+
+
+def test_a_call_of_a_tool_that_was_not_run_is_no_answer_and_the_record_says_what_helps(
+    monitor: InMemoryMonitor,
+) -> None:
+    inputs = {
+        "context": Shelf(documents=documents(*FACTS[:2])) | joined,
+        "question": RunnablePassthrough[str](),
+    }
+    (inputs | PROMPT | Script(lines=[calls("search", query="tower")])).invoke(
+        TOWER, config(monitor)
+    )
+
+    record = monitor.only_record()
+    assert read(record)[1::2] == ("", "no_answer")
+    assert "response_key" in record.job.reason

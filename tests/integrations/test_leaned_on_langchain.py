@@ -7,17 +7,18 @@ breaks with it stands in ``docs/architecture.md``, in the row that names the tes
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from langchain_classic.chains import create_retrieval_chain
 from langchain_core.callbacks import BaseCallbackHandler, CallbackManager
 from langchain_core.embeddings import DeterministicFakeEmbedding
-from langchain_core.runnables import RunnableLambda
+from langchain_core.runnables import RunnableGenerator, RunnableLambda
 from langchain_core.vectorstores import InMemoryVectorStore
 
 import claimspan_langchain
 from claimspan_langchain import ClaimspanCallbackHandler
+from claimspan_tracing.adapters import is_stream_left
 
 from lc_graphs import interrupted_graph
 from lc_pipelines import Echo, Shelf, documents_for, rag_chain
@@ -126,3 +127,25 @@ def test_a_graph_that_waits_says_so_in_its_output_and_by_the_name_of_an_exceptio
     assert "__interrupt__" in output
     failed = [type(kwargs["error"]).__name__ for kwargs in heard.of("on_chain_error")]
     assert failed == ["GraphInterrupt"]
+
+
+def test_a_function_that_streams_holds_the_stream_that_its_reader_left() -> None:
+    ends: list[bool] = []
+
+    class Looking(BaseCallbackHandler):
+        run_inline = True
+
+        def on_chain_end(self, *args: Any, **kwargs: Any) -> None:
+            ends.append(is_stream_left("_transform_stream_with_config", "iterator"))
+
+    def words(given: Iterator[str]) -> Iterator[str]:
+        for _ in given:
+            yield from ("one ", "two ")
+
+    parts = RunnableGenerator(words).stream(QUERY, {"callbacks": [Looking()]})
+    next(parts)
+    parts.close()  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue] - streams are generators
+    assert ends == [True]
+
+    list(RunnableGenerator(words).stream(QUERY, {"callbacks": [Looking()]}))
+    assert ends == [True, False]

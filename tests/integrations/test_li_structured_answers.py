@@ -1,6 +1,6 @@
 """A structured answer of LlamaIndex's engines and agents is read as its texts."""
 
-# pyright: reportUnknownMemberType=false
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 # LlamaIndex leaves some of its generics and decorators open.
 
 from collections.abc import Iterator
@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from llama_index.core import VectorStoreIndex
+from llama_index.core import PromptTemplate, VectorStoreIndex
 from llama_index.core.llms import ChatMessage
 from llama_index.core.tools import RetrieverTool
+from llama_index.core.workflow import StartEvent, StopEvent, Workflow, step
 from llama_index_instrumentation import get_dispatcher
 from pydantic import BaseModel
 
@@ -19,7 +20,7 @@ from structured_shapes import every_grade, every_shape
 
 from buildings import FACTS, HIGH, TOWER
 from captured import no_record
-from li_agents import agents_look_around, ask_agent
+from li_agents import Filling, agents_look_around, ask_agent
 from li_buildings import facts, monitored, rag, seen
 from li_pipelines import Script, Shelf
 
@@ -171,3 +172,71 @@ def test_a_number_from_documents_is_no_grade(monitor: InMemoryMonitor) -> None:
     rag('{"score": 3}', 0).query(TOWER)
 
     assert seen(monitor) == (TOWER, '{"score": 3}', FACTS[:1], "evaluated")
+
+
+class Told(StopEvent):
+    reply: str
+    metres: int
+
+
+async def written(question: str) -> str:
+    found = await Shelf().aretrieve(question)
+    return str(await Script(said=HIGH).acomplete(f"{found[0].text}\n\n{question}"))
+
+
+class Editing(Workflow):
+    """Returns an event of its own with an edited text."""
+
+    @step
+    async def write(self, event: StartEvent) -> Told:
+        said = await written(event.query)
+        return Told(reply=f"{said.removesuffix('.')} (page 3).", metres=330)
+
+
+class Listing(Workflow):
+    """Returns a mapping, of which no field is named as the answer."""
+
+    @step
+    async def write(self, event: StartEvent) -> StopEvent:
+        points = ["It is old.", "It is of iron."]
+        asked = event.query
+        return StopEvent(result={"summary": await written(asked), "points": points, "asked": asked})
+
+
+@pytest.mark.parametrize(
+    ("workflow", "answer"),
+    [
+        (Editing, f"{HIGH.removesuffix('.')} (page 3)."),
+        (Listing, f"{HIGH}\nIt is old.\nIt is of iron."),
+    ],
+)
+async def test_all_texts_that_a_workflow_returns_are_its_answer(
+    monitor: InMemoryMonitor, workflow: type[Workflow], answer: str
+) -> None:
+    await workflow().run(query=TOWER)
+
+    assert seen(monitor)[:2] == (TOWER, answer)
+
+
+class Finding(Workflow):
+    """Returns the one field of a structure."""
+
+    @step
+    async def find(self, event: StartEvent) -> StopEvent:
+        found = await Shelf().aretrieve(event.query)
+        model = Filling(
+            wanted=[], said="", tool="Noted", fields={"subject": "", "note": found[0].text}
+        )
+        prompt = PromptTemplate("{found}\n\n{question}")
+        noted = await model.astructured_predict(
+            Noted, prompt, found=found[0].text, question=event.query
+        )
+        return StopEvent(result=noted.note)
+
+
+async def test_a_tool_that_is_filled_in_with_a_whole_node_has_answered(
+    monitor: InMemoryMonitor,
+) -> None:
+    await Finding().run(query=TOWER)
+
+    assert seen(monitor)[3] == "evaluated"

@@ -14,15 +14,20 @@ from haystack import Pipeline, component
 from haystack.components.builders import ChatPromptBuilder
 from haystack.components.routers import ConditionalRouter
 from haystack.dataclasses import ChatMessage
+from llama_index.core.query_engine import RetrieverQueryEngine
+from llama_index.core.schema import NodeWithScore
+from llama_index.core.workflow import StartEvent, StopEvent, Workflow, step
 from openinference.instrumentation.haystack import HaystackInstrumentor
 from openinference.instrumentation.llama_index import LlamaIndexInstrumentor
+from pydantic import BaseModel
 
 from claimspan_tracing.decide.status import Status
 from claimspan_tracing.testing import InMemoryMonitor
 
 from hs_pipelines import Shelf as HaystackShelf
 from hs_pipelines import prompt
-from li_agents import ask_graded
+from li_agents import Filling, ask_graded
+from li_pipelines import Script as Scripted
 from li_pipelines import Shelf
 from oi_spans import monitored, traced
 
@@ -155,3 +160,132 @@ def test_a_long_result_of_a_workflow_that_no_model_gave_is_not_judged_by_its_beg
 
     record = monitor.only_record()
     assert (record.record.response, record.status) == ("", Status.NO_ANSWER)
+
+
+LONG = "The Drava is 725 kilometres long, and flows from South Tyrol to the Danube [1]."
+
+
+class Start(StartEvent):
+    question: str
+
+
+class Stop(StopEvent):
+    reply: str
+    metres: int
+
+
+def told(found: list[NodeWithScore], question: str) -> str:
+    return "\n".join(each.text for each in found) + f"\n\nQuestion: {question}"
+
+
+class Edited(Workflow):
+    """Returns what a model has said with its mark of a source put otherwise."""
+
+    @step
+    async def answer(self, event: Start) -> Stop:
+        found = await Shelf().aretrieve(event.question)
+        said = await Scripted(said="It is 725 km [1].").acomplete(told(found, event.question))
+        return Stop(reply=str(said).replace("[1]", "(page 3)"), metres=725_000)
+
+
+def test_the_answer_of_a_workflow_is_what_its_own_event_shows(monitor: InMemoryMonitor) -> None:
+    asyncio.run(ran(Edited(), start_event=Start(question=QUESTION)))
+
+    record = monitor.only_record()
+    assert record.record.query == QUESTION
+    assert record.record.response == "It is 725 km (page 3)."
+
+
+class Cited(Workflow):
+    """Edits the beginning of a long answer, of which a span shows no more."""
+
+    @step
+    async def answer(self, event: StartEvent) -> StopEvent:
+        found = await Shelf().aretrieve(event.query)
+        said = await Scripted(said=LONG).acomplete(told(found, event.query))
+        return StopEvent(result=str(said).replace("725", event.number))
+
+
+def test_a_workflow_whose_answer_its_span_has_cut_off_is_judged_only_by_a_text_that_begins_so(
+    monitor: InMemoryMonitor,
+) -> None:
+    asyncio.run(ran(Cited(), query=QUESTION, number="725"))
+    asyncio.run(ran(Cited(), query=QUESTION, number="seven hundred"))
+
+    whole, edited = monitor.records()
+    assert (whole.record.response, whole.status) == (LONG, Status.EVALUATED)
+    assert (edited.record.response, edited.status) == ("", Status.NO_ANSWER)
+    assert "claimspan_llama_index" in edited.job.reason
+
+
+class Parted(Workflow):
+    """Searches the parts of a question, and has a model answer all of it."""
+
+    @step
+    async def answer(self, event: StartEvent) -> StopEvent:
+        found = [each for part in ("Drava", "the length") for each in await Shelf().aretrieve(part)]
+        prompt = told(found, event.query)
+        prompt = prompt if event.is_labelled else prompt.replace("Question: ", "")
+        return StopEvent(result=str(await Scripted(said="It is 725 km.").acomplete(prompt)))
+
+
+def test_a_part_of_a_question_that_was_searched_for_is_not_taken_for_the_question(
+    monitor: InMemoryMonitor,
+) -> None:
+    asyncio.run(ran(Parted(), query=QUESTION, is_labelled=True))
+    asyncio.run(ran(Parted(), query=QUESTION, is_labelled=False))
+
+    labelled, other = monitor.records()
+    assert (labelled.record.query, labelled.status) == (QUESTION, Status.EVALUATED)
+    assert (other.record.query, other.status) == ("", Status.NO_ANSWER)
+    assert "query_key" in other.job.reason
+
+
+async def ran(workflow: Workflow, **given: Any) -> None:
+    await workflow.run(**given)
+
+
+@component
+class EchoingChatGenerator:
+    """Answers with what the prompt ends with."""
+
+    @component.output_types(replies=list[ChatMessage])
+    def run(self, messages: list[ChatMessage]) -> dict[str, Any]:
+        return {"replies": [ChatMessage.from_assistant(f"To {messages[-1].text}: 725 km.")]}
+
+
+def test_no_question_of_two_branches_gets_the_answer_to_the_other_one(
+    monitor: InMemoryMonitor,
+) -> None:
+    pipeline, asked = Pipeline(), dict[str, Any]()
+    for branch, question in {"1": QUESTION, "2": "How deep is the Mura in summer?"}.items():
+        pipeline.add_component(f"retriever{branch}", ShelfRetriever())
+        pipeline.add_component(f"prompt{branch}", prompt())
+        pipeline.add_component(f"llm{branch}", EchoingChatGenerator())
+        pipeline.connect(f"retriever{branch}.documents", f"prompt{branch}.documents")
+        pipeline.connect(f"prompt{branch}.prompt", f"llm{branch}.messages")
+        asked[f"retriever{branch}"] = {"query": question}
+        asked[f"prompt{branch}"] = {"question": question}
+    pipeline.run(asked)
+
+    assert monitor.only_record().status == Status.SEVERAL_ANSWERS
+
+
+class Report(BaseModel):
+    """A report on a river."""
+
+    title: str
+    findings: list[str]
+
+
+def test_the_answer_of_an_engine_is_what_its_model_fills_in_and_not_its_prompt(
+    monitor: InMemoryMonitor,
+) -> None:
+    fields = {"title": "The Drava", "findings": ["It is 725 km long.", "It is cold."]}
+    model = Filling(wanted=[], said="", tool="Report", fields=fields)
+    engine = RetrieverQueryEngine.from_args(Shelf(), llm=model.as_structured_llm(Report))
+    engine.query(QUESTION)
+
+    record = monitor.only_record()
+    assert record.record.response == "The Drava\nIt is 725 km long.\nIt is cold."
+    assert record.status == Status.EVALUATED

@@ -14,6 +14,7 @@ from typing import Any, TypedDict
 import pytest
 from langchain_core.documents import Document
 from langchain_core.outputs import ChatResult
+from langchain_core.runnables import RunnableGenerator
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
 from langgraph.types import Command, interrupt
@@ -156,3 +157,67 @@ def test_an_answer_that_a_person_approves_is_judged_where_it_was_given(
     first, second = monitor.records()
     assert first.status == "interrupted"
     assert read(second) == (TOWER, HIGH, FACTS[:2], "evaluated")
+
+
+class Searched(TypedDict, total=False):
+    question: str
+    found: list[Document]
+    answer: str
+
+
+def waiting_graph(how: str) -> Any:
+    """A graph that searches and answers, and waits for a person in between or before both."""
+    shelf, model = Shelf(documents=documents(*FACTS[:2])), Script(lines=[HIGH])
+
+    def search(state: Searched) -> Searched:
+        return {"found": shelf.invoke(state.get("question", ""))}
+
+    def ask(_: Searched) -> Searched:
+        interrupt("May I go on?")
+        return {}
+
+    def respond(state: Searched) -> Searched:
+        told = {"context": joined(state.get("found", [])), "question": state.get("question")}
+        return {"answer": str(model.invoke(PROMPT.invoke(told)).content)}
+
+    steps = {"between": [search, ask, respond], "first": [ask, search, respond]}
+    graph: Any = StateGraph(Searched)
+    graph.add_sequence(steps.get(how, [search, respond]))
+    graph.add_edge(START, steps.get(how, [search])[0].__name__)
+    stops = ["respond"] if how == "before" else None
+    return graph.compile(checkpointer=InMemorySaver(), interrupt_before=stops)
+
+
+@pytest.mark.parametrize("how", ["between", "first", "before"])
+def test_a_graph_that_waits_for_a_person_is_counted_and_so_is_its_answer(
+    monitor: InMemoryMonitor, how: str
+) -> None:
+    graph = waiting_graph(how)
+    graph.invoke({"question": TOWER}, THREAD)
+    graph.invoke(None if how == "before" else Command(resume="yes"), THREAD)
+
+    waits, answers = monitor.records()
+    assert (waits.record.query, waits.record.response, waits.status) == (TOWER, "", "interrupted")
+    assert (answers.record.response, answers.status) == (HIGH, "evaluated")
+
+
+def words(inputs: Iterator[str]) -> Iterator[str]:
+    for _ in inputs:
+        yield from ("The tower is ", "330 metres ", "high.")
+
+
+@pytest.mark.parametrize("is_alone", [True, False])
+def test_a_stream_that_no_model_gives_is_abandoned_if_it_is_left(
+    monitor: InMemoryMonitor, is_alone: bool
+) -> None:
+    def searched(inputs: Iterator[str]) -> Iterator[str]:
+        asked = "".join(inputs)
+        Shelf(documents=documents(*FACTS[:2])).invoke(asked)
+        yield from words(iter([asked]))
+
+    search = Shelf(documents=documents(*FACTS[:2])) | joined
+    chain: Any = RunnableGenerator(searched) if is_alone else search | RunnableGenerator(words)
+    leave(chain.stream(TOWER), 1)
+    list(chain.stream(TOWER))
+
+    assert [each.status for each in monitor.records()] == ["abandoned", "evaluated"]

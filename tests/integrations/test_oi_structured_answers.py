@@ -13,7 +13,11 @@ import pytest
 from langchain.agents import create_agent
 from langchain.agents.structured_output import ToolStrategy
 from langchain_core.output_parsers import JsonOutputParser, StrOutputParser
-from langchain_core.output_parsers.openai_tools import JsonOutputToolsParser
+from langchain_core.output_parsers.openai_tools import (
+    JsonOutputKeyToolsParser,
+    JsonOutputToolsParser,
+    PydanticToolsParser,
+)
 from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import RunnablePassthrough
 from pydantic import BaseModel
@@ -106,6 +110,48 @@ def test_the_fields_that_a_tool_was_called_with_are_the_answer(monitor: InMemory
     (asking() | model | JsonOutputToolsParser()).invoke(TOWER)
 
     assert read(monitor.only_record()) == (TOWER, HIGH, FACTS[:2], "evaluated")
+
+
+class Part(BaseModel):
+    about: str
+    text: str
+
+
+class Report(BaseModel):
+    """A report on a building."""
+
+    title: str
+    sections: list[Part]
+
+
+SECTIONS = [{"about": "Height", "text": HIGH}, {"about": "Age", "text": "It is old."}]
+
+
+@pytest.mark.parametrize(
+    "parser",
+    [
+        PydanticToolsParser(tools=[Report], first_tool_only=True),
+        JsonOutputKeyToolsParser(key_name="Report", first_tool_only=True),
+    ],
+    ids=["class", "dict"],
+)
+def test_all_that_a_model_fills_in_a_tool_with_is_the_answer(
+    monitor: InMemoryMonitor, parser: Any
+) -> None:
+    model = Script(lines=[calls("Report", title="The tower", sections=SECTIONS)])
+    (asking() | model | parser).invoke(TOWER)
+
+    answer = f"The tower\n{HIGH}\nIt is old."
+    assert read(monitor.only_record()) == (TOWER, answer, FACTS[:2], "evaluated")
+
+
+def test_a_tool_that_is_filled_in_with_a_whole_document_has_answered(
+    monitor: InMemoryMonitor,
+) -> None:
+    model = Script(lines=[calls("Height", answer=FACTS[0], metres=330)])
+    (asking() | model | PydanticToolsParser(tools=[Height], first_tool_only=True)).invoke(TOWER)
+
+    assert read(monitor.only_record()) == (TOWER, FACTS[0], FACTS[:2], "evaluated")
 
 
 @every_grade

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from llama_index.core.agent.workflow import AgentWorkflow, FunctionAgent
 from llama_index.core.base.base_query_engine import BaseQueryEngine
+from llama_index.core.base.llms.types import ToolCallBlock
 from llama_index.core.base.response.schema import AsyncStreamingResponse
 from llama_index.core.llms import ChatMessage, ChatResponse, LLMMetadata, MessageRole
 from llama_index.core.llms.callbacks import llm_chat_callback
@@ -27,6 +28,7 @@ from llama_index.core.workflow import StartEvent, StopEvent, Workflow, step
 from li_pipelines import Echo, memory_of
 
 __all__ = [
+    "Filling",
     "ToolUser",
     "agents_look_around",
     "ask_agent",
@@ -191,3 +193,17 @@ class ToolUser(FunctionCallingLLM):
 
     async def astream_complete(self, *args: Any, **kwargs: Any) -> Any:
         raise NotImplementedError
+
+
+class Filling(ToolUser):
+    """Fills in the one tool that it is given."""
+
+    tool: str
+    fields: dict[str, Any]
+
+    def _next(self, messages: Sequence[ChatMessage]) -> ChatMessage:
+        call = ToolCallBlock(tool_name=self.tool, tool_kwargs=self.fields)
+        return ChatMessage(role=MessageRole.ASSISTANT, blocks=[call])
+
+    def get_tool_calls_from_response(self, *args: Any, **kwargs: Any) -> list[ToolSelection]:
+        return [ToolSelection(tool_id="1", tool_name=self.tool, tool_kwargs=self.fields)]

@@ -22,7 +22,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from claimspan_langchain import ClaimspanCallbackHandler
 from claimspan_tracing import Finished, Job, PiiRedactor
 from claimspan_tracing.capture.runs import Document as Found
-from claimspan_tracing.capture.runs import Generation, Retrieval, Run, RunKind, RunTree
+from claimspan_tracing.capture.runs import Generation, Reader, Retrieval, Run, RunKind, RunTree
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.read.job_reader import read_job
 from claimspan_tracing.redact.redaction import MARGIN_BYTES, Redaction
@@ -116,7 +116,7 @@ VALUES = st.recursive(
 )
 
 
-class AnyReader:
+class AnyReader(Reader):
     """Finds in a run what a test has put there, as a reader of a framework would."""
 
     def __init__(self, values: list[object]) -> None:
@@ -137,33 +137,18 @@ class AnyReader:
     def passages(self, run: Run) -> list[str]:
         return ["text of a search"]
 
-    def context(self, root: Run) -> list[Found] | None:
-        return None
-
-    def names_answer(self, root: Run) -> bool:
-        return False
-
     def retrieval(self, run: Run) -> Retrieval:
         return Retrieval(
             next(self._values), [self._document(), self._document()], next(self._values)
         )
-
-    def unreported_retrieval(self, run: Run) -> Retrieval | None:
-        return None
 
     def generation(self, run: Run) -> Generation:
         said = [(next(self._values), next(self._values)) for _ in range(3)]
         values = (next(self._values), next(self._values), next(self._values))
         return Generation(*values, messages=said)
 
-    def is_internal(self, name: str) -> bool:
-        return False
-
     def parts(self, value: object) -> list[object]:
         return []
-
-    def interrupted(self, root: Run) -> bool:
-        return False
 
     def _document(self) -> Found:
         metadata = {"value": next(self._values)}

@@ -9,8 +9,10 @@ import pytest
 from pydantic import BaseModel
 
 from claimspan_tracing.adapters import (
+    arguments_of,
     begins_with_grade,
     fields_of,
+    filled_in,
     is_grade,
     says_grade,
     structured_text,
@@ -117,6 +119,38 @@ def test_a_framework_may_say_what_its_objects_hold() -> None:
         return {"answer": value.decode()} if isinstance(value, bytes) else dict(fields_of(value))
 
     assert structured_text({"said": b"yes"}, of_bytes) == "yes"
+
+
+# --- what a model has filled in ---
+
+
+REPORT = {
+    "title": "The tower",
+    "parts": [{"text": HIGH}, {"text": 'It is "old",\nthey say: né 1889.'}],
+}
+
+
+@pytest.mark.parametrize("is_ascii", [True, False])
+def test_fields_that_came_in_one_completion_are_one_answer(is_ascii: bool) -> None:
+    returned = {**REPORT, "route": "reports", "question": "How high?"}
+    said = ["The tower", json.dumps(REPORT, ensure_ascii=is_ascii), "It is high."]
+
+    assert filled_in(returned, said) == REPORT
+
+
+def test_a_field_with_a_text_that_no_model_has_given_is_not_filled_in() -> None:
+    edited = {"title": "The tower", "parts": [HIGH, "Read more in our handbook."]}
+
+    assert filled_in(edited, [json.dumps(REPORT)]) == {"title": "The tower"}
+    assert filled_in(edited, []) == {}
+
+
+def test_the_arguments_of_several_calls_are_read_as_all_of_their_texts() -> None:
+    calls = [{"name": "The tower"}, json.dumps({"height": "330 metres"})]
+
+    assert structured_text(arguments_of(calls)) == "The tower\n330 metres"
+    assert json.loads(arguments_of(calls[:1])) == calls[0]
+    assert arguments_of([]) == ""
 
 
 # --- grades ---

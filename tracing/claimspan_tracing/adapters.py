@@ -12,8 +12,20 @@ from opentelemetry.trace import TracerProvider
 
 from claimspan.errors import ConfigError
 from claimspan.text.shapes import is_list, is_mapping
-from claimspan.text.structured import ANSWER_FIELDS, fields_of, structured_text, texts_in
-from claimspan_tracing.capture.hooks import Capture, leave_out, request_context
+from claimspan.text.structured import (
+    ANSWER_FIELDS,
+    arguments_of,
+    fields_of,
+    filled_in,
+    structured_text,
+    texts_in,
+)
+from claimspan_tracing.capture.hooks import (
+    Capture,
+    is_stream_left,
+    leave_out,
+    request_context,
+)
 from claimspan_tracing.capture.runs import (
     Document,
     Generation,
@@ -104,6 +116,7 @@ __all__ = [
     "ScoredChunk",
     "ScoredRecord",
     "acknowledges",
+    "arguments_of",
     "begins_with_grade",
     "chain_of",
     "checked_address",
@@ -111,12 +124,14 @@ __all__ = [
     "exports",
     "fields_of",
     "filled",
+    "filled_in",
     "guard_of",
     "is_echo",
     "is_grade",
     "is_list",
     "is_mapping",
     "is_review",
+    "is_stream_left",
     "is_suppressed",
     "is_suppressed_by_us",
     "join_bounded",

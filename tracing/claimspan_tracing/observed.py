@@ -263,7 +263,7 @@ class Parts:
     """In their order."""
 
 
-class ObservedReader:
+class ObservedReader(Reader):
     """Reads what the application's code has said itself, and asks the readers of joined runs."""
 
     def __init__(self, query_key: Key | None = None, response_key: Key | None = None) -> None:
@@ -310,18 +310,6 @@ class ObservedReader:
         found = run.outputs if is_list(run.outputs) else ()
         return Retrieval(run.inputs, [d for d in map(document_of, found) if d is not None])
 
-    def unreported_retrieval(self, run: Run) -> Retrieval | None:
-        """Return None: what was not said is not known."""
-        return None
-
-    def given_documents(self, run: Run) -> Sequence[Document]:
-        """Return nothing: what was not said is not known."""
-        return ()
-
-    def passages(self, run: Run) -> Sequence[str]:
-        """Return nothing: what was not said is not known."""
-        return ()
-
     def context(self, root: Run) -> Sequence[Document] | None:
         """Return what a joined pipeline says that its generator read."""
         said = (reader.context(run) for run, reader in _joined(root))
@@ -330,10 +318,6 @@ class ObservedReader:
     def generation(self, run: Run) -> Generation:
         """Return the prompt and the completion that the code has said."""
         return run.outputs if isinstance(run.outputs, Generation) else Generation()
-
-    def is_internal(self, name: str) -> bool:
-        """Return False: no framework adds metadata."""
-        return False
 
     def parts(self, value: object) -> Sequence[object]:
         """Return the texts of arguments, documents and answers."""

@@ -180,6 +180,11 @@ def output_part(index: int, part: int) -> str:
     return f"{OUTPUT_MESSAGE_PREFIX}{index}.message.contents.{part}.message_content.text"
 
 
+def output_arguments(index: int, call: int) -> str:
+    """Name of the JSON that a message of a model's gives one call of a tool."""
+    return f"{OUTPUT_MESSAGE_PREFIX}{index}.message.tool_calls.{call}.tool_call.function.arguments"
+
+
 def output_message(index: int, field: str) -> str:
     """Name of a field (``role``, ``content``) of one message that a model answered."""
     return f"{OUTPUT_MESSAGE_PREFIX}{index}.message.{field}"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from itertools import islice
 from string import ascii_letters
@@ -26,8 +26,10 @@ __all__ = [
     "MAX_JOINED",
     "FieldsOf",
     "answer_text",
+    "arguments_of",
     "by_words",
     "fields_of",
+    "filled_in",
     "join_bounded",
     "json_in",
     "structured_text",
@@ -226,6 +228,52 @@ def structured_text(value: object, fields_of: FieldsOf = fields_of) -> str:
     said = join_bounded(_said(found, fields_of, _MAX_DEPTH), "\n")
     said = said or join_bounded(_texts(found, fields_of, _MAX_DEPTH, frozenset()), "\n")
     return said or (value if _has_value(found) else "")
+
+
+def arguments_of(calls: Sequence[object]) -> str:
+    """Return what a model has filled in the calls of tools with: JSON, a list of several calls.
+
+    Args:
+        calls: The arguments of each call, as fields or as JSON.
+    """
+    texts = [
+        c if isinstance(c, str) else json.dumps(c, ensure_ascii=False, default=str) for c in calls
+    ]
+    return f"[{join_bounded(texts, ', ')}]" if len(texts) > 1 else join_bounded(texts)
+
+
+def filled_in(
+    fields: Mapping[str, object], said: Iterable[str], fields_of: FieldsOf = fields_of
+) -> dict[str, object]:
+    """Return the fields that a model has filled in with one completion.
+
+    Titles, sections and key points that came at once are one answer, whatever their names are.
+
+    Args:
+        fields: What a pipeline has returned.
+        said: What models have said: a text, or JSON such as the arguments of a tool's call.
+        fields_of: As in ``structured_text``.
+
+    Returns:
+        Those that have a text, and no text which the completion lacks. Of several completions the
+        one that has given the most text, and of those the last one.
+    """
+    texts = {name: [*texts_in(each, fields_of)] for name, each in fields.items()}
+    texts = {name: each for name, each in texts.items() if each and name not in BESIDE_FIELDS}
+    best, longest = dict[str, object](), 0
+    for completion in said:
+        own = {n: each for n, each in texts.items() if all(_is_in(t, completion) for t in each)}
+        length = sum(len(text) for each in own.values() for text in each)
+        if length and length >= longest:
+            best, longest = {name: fields[name] for name in own}, length
+    return best
+
+
+def _is_in(text: str, completion: str) -> bool:
+    """Whether a completion has a text, as it is or as JSON writes it."""
+    return text in completion or any(
+        json.dumps(text, ensure_ascii=is_ascii)[1:-1] in completion for is_ascii in (False, True)
+    )
 
 
 def texts_in(value: object, fields_of: FieldsOf = fields_of) -> Iterator[str]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
+import sys
 from collections.abc import Generator, Hashable, Mapping
 from contextlib import contextmanager
 from contextvars import Context, ContextVar, copy_context
@@ -17,7 +19,14 @@ from claimspan_tracing.capture.weight import add_weight, weigh_tree
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.suppression import is_suppressed
 
-__all__ = ["Capture", "CaptureHost", "joined", "leave_out", "request_context"]
+__all__ = [
+    "Capture",
+    "CaptureHost",
+    "is_stream_left",
+    "joined",
+    "leave_out",
+    "request_context",
+]
 
 RUN_BYTES: Final = 512
 """What a hook keeps beside texts, about: a ``Run``, its entry in the table, a copied mapping."""
@@ -36,6 +45,30 @@ _NO_METADATA: Final[Mapping[str, object]] = {}
 
 _COPIED: Final = frozenset({dict, list})
 """Types whose values ``_shallow`` copies. Most values are others, and need no call of it."""
+
+
+MAX_FRAMES: Final = 20
+"""Frames between a hook and the framework's function that has called it."""
+
+
+def is_stream_left(function: str, variable: str) -> bool:
+    """Whether a stream ends that was not read to its end, as far as its framework's code tells.
+
+    Args:
+        function: Name of the nearest function up the stack that hands the stream on.
+        variable: What that function calls the generator that it reads.
+    """
+    frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage] - documented for CPython
+    for _ in range(MAX_FRAMES):
+        if frame.f_back is None:
+            break
+        frame = frame.f_back
+        if frame.f_code.co_name == function:
+            inner: object = frame.f_locals.get(variable)
+            if not inspect.isgenerator(inner):
+                return False
+            return inspect.getgeneratorstate(inner) == inspect.GEN_SUSPENDED
+    return False
 
 
 class CaptureHost(Protocol):

@@ -163,6 +163,9 @@ class RunTree:
     started: int = 0
     """Start of the root, nanoseconds since the epoch."""
 
+    is_left: bool = False
+    """Whether the root has ended because the reader of its stream has left, by its framework."""
+
     closed: bool = False
     """Whether the root has ended or was given up: what its runs report from now on is ignored."""
 
@@ -198,6 +201,16 @@ class RunTree:
             run.metadata = {}
         self.weighed, self.unweighed = set(), []
         self.context = Context()
+
+    @property
+    def last_model(self) -> Run | None:
+        """The model that ran last, if nothing began after it; None for one within a retriever."""
+        last = next(reversed(self.of_kind(RunKind.GENERATOR)), None)
+        if last is None or last.has_ancestor(RunKind.RETRIEVER):
+            return None
+        ended = last.end or last.start
+        is_last = all(run.start <= ended or run.error is not None for run in self.runs)
+        return last if is_last else None
 
     def of_kind(self, kind: RunKind) -> list[Run]:
         """The runs of a kind, in the order of their start."""
@@ -292,6 +305,17 @@ class Reader(Protocol):
     def response(self, root: Run) -> object:
         """Return what the pipeline answered; None if it cannot be found."""
         ...
+
+    def values(self, root: Run) -> tuple[object, object]:
+        """Return what a root was given and what it returned, as texts, lists and mappings."""
+        return root.inputs, root.outputs
+
+    def untold(self, root: Run) -> str:
+        """Say why the answer cannot be told, and what helps.
+
+        Called only if a model has said something, and no answer was found.
+        """
+        return "no text of the output is known as the answer: response_key says where it is"
 
     def names_answer(self, root: Run) -> bool:
         """Whether the application itself says where its answer is.

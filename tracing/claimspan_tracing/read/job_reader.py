@@ -33,7 +33,7 @@ from claimspan_tracing.job import (
     context_cut_of,
     union_of,
 )
-from claimspan_tracing.read.answering import Generated, gave
+from claimspan_tracing.read.answering import Generated, gave, may_have_given
 from claimspan_tracing.read.candidates import (
     Seen,
     counts,
@@ -43,7 +43,7 @@ from claimspan_tracing.read.candidates import (
     was_thrown_away,
 )
 from claimspan_tracing.read.context import Candidates, Context, find_context
-from claimspan_tracing.read.splitting import Split, asked_of
+from claimspan_tracing.read.splitting import Split, asked_of, told_question
 from claimspan_tracing.read.unnamed import labelled_question
 from claimspan_tracing.read.values import (
     Part,
@@ -69,6 +69,9 @@ TOLD: Final = ("system", "user")
 
 NOTHING_ASKED: Final = "no question was asked: the run only retrieved, built or checked"
 """Why a run is no record."""
+
+UNTOLD: Final = "which question the answer is to cannot be told: query_key says where it is"
+"""Why nothing is judged of a run whose retrievers were asked something else than its user asked."""
 
 REPEATED: Final = "the pipeline returned what it retrieved, and no answer"
 
@@ -124,7 +127,7 @@ def read_job(
         response = of.text(join_bounded(several.answers, "\n"))
     context = _context(tree, read, generated, query, response, guard)
     chunks, n_chunks = _chunks(context, read, of)
-    result = _result_of(tree, generated, chunks, response, guard, read.retrievers)
+    result = _result_of(tree, generated, chunks, query, response, guard, read.retrievers)
     if several is not None:
         result = _Result(Status.SEVERAL_ANSWERS, several.reason)
     span = tree.span.get_span_context()
@@ -185,11 +188,14 @@ def _asked(
     read: _ReadRuns,
     guard: Guard,
 ) -> str:
-    """The question of the record; what the retrievers were asked where the run was given none."""
+    """The question of the record; what its model was told where the run was given none."""
     searches = () if query else tuple(each.query for _, each in read.retrievers if each.query)
-    asked = query or next(iter(searches), "")
+    asked = query
     with guard:
-        asked = asked_of(asked, response, tree, generated, searches)
+        asked = asked_of(query, response, tree, generated, searches)
+        if not asked and searches:
+            found = [chunk.text for _, each in read.retrievers for chunk in each.chunks]
+            asked = told_question(searches, response, generated, found)
     return asked
 
 
@@ -476,6 +482,7 @@ def _result_of(
     tree: RunTree,
     generations: Sequence[Generated],
     chunks: Sequence[Chunk],
+    query: str,
     response: str,
     guard: Guard,
     retrievers: Sequence[tuple[Run, RetrieverRun]],
@@ -489,7 +496,11 @@ def _result_of(
     if not chunks:
         return _Result(Status.NO_CONTEXT, _lacking(retrievers))
     if not response.strip():
-        return _Result(Status.NO_ANSWER)
+        has_said = any(each.completion.strip() for each in generations)
+        why = try_read(guard, tree.reader.untold, tree.root, "") if has_said else ""
+        return _Result(Status.NO_ANSWER, why)
+    if not query.strip() and any(each.query for _, each in retrievers):
+        return _Result(Status.NO_ANSWER, UNTOLD)
     names_answer = try_read(guard, tree.reader.names_answer, tree.root, True)
     if not names_answer and _is_repeated(chunks, generations, response):
         return _Result(Status.NO_ANSWER, _why_repeated(chunks, generations))
@@ -524,7 +535,11 @@ def _is_abandoned(tree: RunTree, generations: Sequence[Generated], response: str
     root = tree.root
     if root.error is not None:
         return root.failed_with(GeneratorExit)
-    is_running = any(run.end is None for run in tree.of_kind(RunKind.GENERATOR))
+    models = tree.of_kind(RunKind.GENERATOR)
+    if not models:
+        # The parts of a chain end within it, unless it was left.
+        return tree.is_left or any(run.end is None for run in tree.runs)
+    is_running = any(run.end is None for run in models)
     return is_running and not any(gave(each, response) for each in generations)
 
 
@@ -541,8 +556,11 @@ def _why_repeated(chunks: Sequence[Chunk], generations: Sequence[Generated]) -> 
 
 
 def _is_repeated(chunks: Sequence[Chunk], generations: Sequence[Generated], response: str) -> bool:
-    """Whether the response is what was retrieved, in whatever form, and no model gave it."""
-    if any(gave(each, response) for each in generations):
+    """Whether the response is what was retrieved, in whatever form, and no model may have given it.
+
+    A model that has said nothing gave nothing, though it may have.
+    """
+    if any(may_have_given(each, response) for each in generations if each.completion.strip()):
         return False
     # An answer that was edited after the model gave it, with its passages below it.
     if without_shown(response, [each.text for each in chunks]) != response:

@@ -13,9 +13,10 @@ from claimspan_tracing.capture.runs import Reader, Run, RunKind, RunTree
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.read.answering import Generated, answering, gave, is_handed_on, is_no_answer
 from claimspan_tracing.read.candidates import counts, reader_of, try_read
+from claimspan_tracing.read.unnamed import announced_question
 from claimspan_tracing.text import MAX_JOINED, MAX_TEXT_BYTES, bounded
 
-__all__ = ["Split", "asked_of", "split"]
+__all__ = ["Split", "asked_of", "split", "told_question"]
 
 MIN_ANSWER: Final = 3
 """Characters of an answer: "yes" may be one, and what is shorter stands in any text."""
@@ -28,6 +29,9 @@ MAX_ITEMS: Final = 2_000
 
 CONVERSATIONS: Final = frozenset({"messages", "chat_history", "history"})
 """Keys of an output whose values say what was said on the way to the answer."""
+
+QUESTIONS: Final = frozenset({"queries", "questions"})
+"""Names of inputs that hold several questions."""
 
 MAX_PROMPT_BYTES: Final = 4 * MAX_JOINED
 """Bytes of a prompt in which questions are looked for."""
@@ -60,7 +64,8 @@ def split(tree: RunTree, guard: Guard) -> Split | None:
     A run has several where what it returned holds the completions of generators that share nothing
     but the root, each below a run with a question and a retrieval of its own, or each made of
     another text that the run was given. What a later generator made one answer of is one: the parts
-    of a map-reduce, sub-questions, drafts.
+    of a map-reduce, sub-questions, drafts. It has several as well where it was given a list of
+    questions and returned as many texts, and no model has said them all at once.
 
     Args:
         tree: Its root has ended.
@@ -77,23 +82,28 @@ def split(tree: RunTree, guard: Guard) -> Split | None:
         and not run.has_ancestor(RunKind.GENERATOR)
         and not run.has_ancestor(RunKind.RETRIEVER)
     ]
+    if not generators or not counts(tree.root):
+        return None
+    asked, output = tree.reader.values(tree.root)
+    if batch := _batched(asked, output, generators, tree.reader, guard):
+        return Split((), batch)
     # Few runs go further: to read what each generator said takes a while.
-    if len(generators) < 2 or not counts(tree.root):
+    if len(generators) < 2:
         return None
     # The texts that the run was given and that may be questions, each once.
-    inputs = islice(_texts(tree.root.inputs, tree.reader), MAX_QUERIES)
+    inputs = islice(_texts(asked, tree.reader), MAX_QUERIES)
     given = [*dict.fromkeys(each for each in inputs if len(each.strip()) >= MIN_QUESTION)]
-    may_be = is_list(tree.root.outputs) or len(tree.of_kind(RunKind.RETRIEVER)) > 1
-    may_be = may_be or _may_list(tree.root.outputs, len(generators))
+    may_be = is_list(output) or len(tree.of_kind(RunKind.RETRIEVER)) > 1
+    may_be = may_be or _may_list(output, len(generators))
     if not may_be and len(given) < 2:
         return None
-    returned = list(islice(_texts(tree.root.outputs, tree.reader), MAX_ITEMS))
+    returned = list(islice(_texts(output, tree.reader), MAX_ITEMS))
     said = [(run, _completion(run, guard)) for run in generators]
     spoken = [(run, text) for run, text in said if len(text) >= MIN_ANSWER]
     answers = [(run, text) for run, text in spoken if any(text in each for each in returned)]
     if len(answers) < 2:
         return None
-    queries = _queries(answers, tree, guard) if len(answers) <= MAX_QUERIES else []
+    queries = _queries(answers, output, tree, guard) if len(answers) <= MAX_QUERIES else []
     texts = tuple(text for _, text in answers)
     if len(queries) >= 2 and _are_all(answers, queries, tree, guard):
         # What the user saw may be one text that was joined of answers to parts of a question.
@@ -101,9 +111,49 @@ def split(tree: RunTree, guard: Guard) -> Split | None:
         is_joined = is_one and all(text in _response(tree, guard) for text in texts)
         return None if is_joined else Split(tuple(queries), texts)
     # A list that holds one answer each, and nothing that keeps them apart.
-    is_each = _is_each(tree.root.outputs, texts, str) or _are_listed(answers, tree, guard)
+    is_each = _is_each(output, texts, str) or _are_listed(answers, output, tree, guard)
     is_to_several = is_each or _are_to_several(answers, generators, given, guard)
     return Split((), texts) if is_to_several else None
+
+
+def _batched(
+    asked: object, output: object, generators: Sequence[Run], reader: Reader, guard: Guard
+) -> tuple[str, ...]:
+    """The answers of a component that takes a list of questions; nothing where there is none.
+
+    Of one question a model may give several texts to choose from; all that one said to a list of
+    questions in its prompt is one answer.
+    """
+    numbers = {len(each) for name, each in _lists_in(asked) if _are_questions(name, each)}
+    if not numbers:
+        return ()
+    said = [_completion(run, guard) for run in generators]
+    for _, items in _lists_in(output):
+        texts = [next(_texts(each, reader), "").strip() for each in items[:MAX_QUERIES]]
+        # Its run has the first text alone.
+        is_first = texts[0] in said and not any(text in each for text in texts[1:] for each in said)
+        if len(items) in numbers and len({*texts}) > 1 and is_first:
+            return tuple(texts)
+    return ()
+
+
+def _lists_in(value: object) -> Iterator[tuple[str, Sequence[object]]]:
+    """Yield the lists of two items and more in a value, each with its name; not those within."""
+    waiting = [("", value)]
+    for _ in range(MAX_ITEMS):
+        if not waiting:
+            return
+        name, item = waiting.pop()
+        if is_mapping(item):
+            waiting += [(str(key), each) for key, each in islice(item.items(), MAX_ITEMS)]
+        elif is_list(item) and len(item) > 1 and name not in CONVERSATIONS:
+            yield name, item
+
+
+def _are_questions(name: str, items: Sequence[object]) -> bool:
+    texts = [each for each in items[:MAX_QUERIES] if isinstance(each, str) and each.strip()]
+    are_asked = name in QUESTIONS or all(map(_asks, texts))
+    return are_asked and len({*texts}) == min(len(items), MAX_QUERIES)
 
 
 def _is_each(items: object, texts: Sequence[str], kind: type) -> bool:
@@ -122,14 +172,16 @@ def _may_list(output: object, most: int, depth: int = 2) -> bool:
     return any(is_list_of_few) or any(_may_list(value, most, depth - 1) for value in named)
 
 
-def _are_listed(answers: Sequence[tuple[Run, str]], tree: RunTree, guard: Guard) -> bool:
+def _are_listed(
+    answers: Sequence[tuple[Run, str]], output: object, tree: RunTree, guard: Guard
+) -> bool:
     """Whether an output has, under a name, a list that consists of answers.
 
     As below the component that has joined them. A state that also names one of them as its answer
     has one, and so has a list with a draft.
     """
     texts = [text for _, text in answers]
-    waiting, lists = [tree.root.outputs], list[Sequence[object]]()
+    waiting, lists = [output], list[Sequence[object]]()
     for _ in range(MAX_ITEMS):
         if not waiting:
             break
@@ -193,7 +245,9 @@ def _completion(run: Run, guard: Guard) -> str:
     return "" if generation is None else bounded(generation.completion, MAX_TEXT_BYTES).strip()
 
 
-def _queries(answers: Sequence[tuple[Run, str]], tree: RunTree, guard: Guard) -> list[Run]:
+def _queries(
+    answers: Sequence[tuple[Run, str]], output: object, tree: RunTree, guard: Guard
+) -> list[Run]:
     """The runs below the root that each hold one answer, with a question of their own."""
     above = [_ancestors(run) for run, _ in answers]
     shares = Counter(id(each) for own in above for each in own)
@@ -205,7 +259,7 @@ def _queries(answers: Sequence[tuple[Run, str]], tree: RunTree, guard: Guard) ->
         has_own = _retrieves(query, tree) or _is_told_by_tools(query, tree, guard)
         if query is not run and asked.strip() and has_own:
             # Of two models that answer one question side by side, a text shows but one.
-            of = text if is_list(tree.root.outputs) or is_mapping(tree.root.outputs) else ""
+            of = text if is_list(output) or is_mapping(output) else ""
             found.setdefault((" ".join(asked.split()), of), query)
     # Questions each, and not agents that hand one question to one another.
     are_found = all(_retrieves(query, tree) for query in found.values())
@@ -344,6 +398,37 @@ def asked_of(
     return next((question for question in found if question), query)
 
 
+def told_question(
+    searches: Sequence[str],
+    response: str,
+    generations: Sequence[Generated],
+    found: Sequence[str],
+) -> str:
+    """Return the question of a run that was given none, as the model was told it that answered.
+
+    What a retriever is asked is the question only if that model was asked it as well: a step may
+    have put it into other words, or made several searches of it.
+
+    Args:
+        searches: What the retrievers were asked.
+        response: What the run has returned.
+        generations: Those that ended well, in the order in which they started.
+        found: The texts of the documents, which may have questions of their own.
+
+    Returns:
+        The one search that stands in the prompt, or else the one question that a label announces
+        there. Where no prompt is seen, the only search. Empty where it cannot be told.
+    """
+    prompt = answering(generations, response)[-1].prompt if generations else ""
+    asked = [*dict.fromkeys(each.strip() for each in searches)]
+    told = [each for each in asked if each in prompt] if prompt else asked
+    if len(told) == 1:
+        return told[0]
+    for text in found:
+        prompt = prompt.replace(text, "\n")
+    return announced_question(prompt)
+
+
 def _only_own(questions: Sequence[str], prompt: str, before: Sequence[str]) -> str:
     """The one question that a prompt has first, where those before it have another; else empty."""
     asked = [each for each in dict.fromkeys(questions) if len(each) >= MIN_QUESTION]
@@ -362,7 +447,7 @@ def _given_together(query: str, tree: RunTree, searches: Sequence[str]) -> Itera
 
 def _lists(tree: RunTree) -> Iterator[list[str]]:
     """The lists of texts that the root was given."""
-    waiting, left = [tree.root.inputs], MAX_INPUT_ITEMS
+    waiting, left = [tree.reader.values(tree.root)[0]], MAX_INPUT_ITEMS
     while waiting and left:
         item, left = waiting.pop(), left - 1
         if is_mapping(item):

@@ -24,7 +24,7 @@ from claimspan_tracing.read.handwritten import (
     written_evidence,
 )
 
-__all__ = ["labelled_question", "text_set_apart", "unnamed_evidence"]
+__all__ = ["announced_question", "labelled_question", "text_set_apart", "unnamed_evidence"]
 
 MAX_LEAD: Final = 200
 """Characters before a block that say what it is."""
@@ -384,11 +384,15 @@ def labelled_question(query: str, generations: Sequence[Generated]) -> str:
     around = given
     for text in evidence:
         around = around.replace(text, "\n")
-    found = set(islice(_questions(around), MAX_LABELS))
-    if len(found) != 1:
-        return query
-    question = found.pop()
-    return question if evidence or unnamed_evidence([given], [], question) else query
+    question = announced_question(around)
+    is_told = question and (evidence or unnamed_evidence([given], [], question))
+    return question if is_told else query
+
+
+def announced_question(text: str) -> str:
+    """Return the one question that a label or a tag announces in a text; empty if it is not one."""
+    found = set(islice(_questions(text), MAX_LABELS))
+    return found.pop() if len(found) == 1 else ""
 
 
 def _questions(text: str) -> Iterator[str]:
