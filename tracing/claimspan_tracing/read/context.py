@@ -264,18 +264,19 @@ def _id_of(document: Document) -> str:
 def _without_parts(found: Sequence[Document]) -> list[Document]:
     """The documents without parts of others with the same id: a draft may have read all of it.
 
-    One without an id may be any of them.
+    One without an id may be any with its text.
     """
     ids = [_id_of(document) for document in found]
     if len({*ids}) == len(ids) and "" not in ids:
         return [*found]
     forms = [" ".join(str(document.text).split()) for document in found]
+    first = {form: at for at, form in reversed([*enumerate(forms)])}
+    same: dict[str, list[str]] = {}
+    for id_, form in zip(ids, forms, strict=True):
+        same.setdefault(id_, []).append(form)
     return [
         document
-        for at, document in enumerate(found)
-        if not any(
-            forms[at] in form and (form != forms[at] or other < at)
-            for other, form in enumerate(forms)
-            if other != at and (ids[other] == ids[at] or not ids[other] or not ids[at])
-        )
+        for at, (document, id_, form) in enumerate(zip(found, ids, forms, strict=True))
+        if not any(id_ and form != other and form in other for other in same[id_])
+        and (first[form] == at or (id_ and ids[first[form]] not in ("", id_)))
     ]
