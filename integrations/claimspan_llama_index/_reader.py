@@ -147,31 +147,21 @@ class LlamaIndexReader(Reader):
     def passages(self, run: Run) -> Sequence[str]:
         """Return the texts that a tool, a step of a workflow or a function has brought.
 
-        Not what a model has written below it, such as the answer of another engine: that rests on
-        documents of its own.
+        Neither the question nor a prompt with it.
         """
-        call, tree, returned = call_of(run), run.tree, run.outputs
+        call, returned = call_of(run), run.outputs
         if run.parent is None or run.kind is not RunKind.CHAIN or call.is_beside:
             return ()
         if isinstance(call.instance, BaseTool) and isinstance(returned, ToolResult):
             is_found = has_found(returned.text) and not _echoed(run) and not documents_of(returned)
             texts = [returned.text] if is_found else []
-            models = runs_below(run)
         elif isinstance(returned, Fields) and not isinstance(call.instance, BaseTool):
             held = [each for v in returned.values() for each in (items(v) or [v])]
             texts = [each for each in held if isinstance(each, str) and len(each) >= MIN_FOUND]
-            models = tree.runs  # all before a step hands it on
         else:
             return ()
-        asked = question_of(call_of(tree.root)).strip()
-        written = [_said(each) for each in models if texts and each.kind is RunKind.GENERATOR]
-        # Neither the question, nor a prompt with it, nor what a model has written.
-        return [
-            text
-            for text in texts
-            if not (asked and asked in text)
-            and not any(said and (text.strip() in said or said in text) for said in written)
-        ]
+        asked = question_of(call_of(run.tree.root)).strip()
+        return [text for text in texts if not (asked and asked in text)]
 
     def context(self, root: Run) -> Sequence[Document] | None:
         """Return the nodes that the answering synthesizer was given, or the sources of the answer.

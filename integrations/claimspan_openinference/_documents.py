@@ -8,7 +8,7 @@ spans show no documents: a node stands there by its id, and a document by its be
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice, pairwise
 from typing import Final
@@ -180,9 +180,6 @@ WINDOWED: Final = "context_documents"
 MAX_TEXTS: Final = 1_000
 """Texts of one span that are looked at."""
 
-MIN_HANDED_ON: Final = 20
-"""Characters of an answer from which on its words in a node are no coincidence."""
-
 MIN_AROUND: Final = 20
 """Characters around a document from which on they are no label, such as "Source 1:"."""
 
@@ -203,20 +200,15 @@ def holds_nodes(attributes: Attributes) -> bool:
     return f'"{TEXTS}"' in str(attributes.get(semconv.INPUT_VALUE, ""))
 
 
-def nodes_in(
-    attributes: Attributes, found: Sequence[Document], said: Collection[str]
-) -> list[Document]:
+def nodes_in(attributes: Attributes, found: Sequence[Document]) -> list[Document]:
     """Return the nodes that a synthesizer was given.
 
     Args:
         attributes: Those of its span.
         found: What retrievers have found. A node with the text of one of these is that one, and a
             node with more around it has its id.
-        said: What models have said. A node that holds it is the answer to a part of the question.
     """
-    texts = _listed(attributes, semconv.INPUT_VALUE, TEXTS)
-    long = [text for text in said if len(text) >= MIN_HANDED_ON]
-    return _nodes([text for text in texts if not any(each in text for each in long)], found)
+    return _nodes(_listed(attributes, semconv.INPUT_VALUE, TEXTS), found)
 
 
 def refined_in(attributes: Attributes, found: Sequence[Document]) -> list[Document]:

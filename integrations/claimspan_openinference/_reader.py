@@ -213,11 +213,7 @@ class SpanReader(Reader):
         attributes = attributes_of(run)
         # A tool that makes a text of what a retriever below it has found has found nothing itself.
         if kind_of(attributes) == semconv.KIND_TOOL and not _below(run, RunKind.RETRIEVER):
-            # What an agent reports to another one rests on what it has read itself.
-            said = {
-                answered(attributes_of(each)).strip() for each in _below(run, RunKind.GENERATOR)
-            }
-            return [each for each in told(attributes) if str(each.text).strip() not in said]
+            return told(attributes)
         if run.kind is RunKind.GENERATOR:
             # LlamaIndex refines an answer with one node a call.
             refines = any(str(each.name).startswith(REFINES) for each in _around(run))
@@ -226,9 +222,7 @@ class SpanReader(Reader):
         if holds_nodes(attributes):
             # A synthesizer within another one gets texts that this one has joined.
             is_inner = any(holds_nodes(attributes_of(each)) for each in _around(run))
-            models = map(attributes_of, run.tree.of_kind(RunKind.GENERATOR))
-            spoken = [text for each in models if (text := answered(each).strip())]
-            return () if is_inner else nodes_in(attributes, _found_in(run), spoken)
+            return () if is_inner else nodes_in(attributes, _found_in(run))
         if holds_windows(attributes):
             return windows_in(attributes)
         if found := reranked(attributes):

@@ -180,11 +180,14 @@ def _evidence(
     passages = [text[:MAX_JOINED] for text in passages if text.strip() and not acknowledges(text)]
     known = [*(str(each.text) for each in found), *(each.completion for each in handed_on)]
     known += [query] if len(query.strip()) >= MIN_HANDED_ON else []
+    said, own = answers[-1].completion.strip(), {query.strip()}
+    if not is_quoted(answers[-1], answers[:-1]) and all(said != text.strip() for text in results):
+        own.add(said)
     passages = [
         text
         for text in passages[:MAX_PASSAGES]
         # The results of tools are messages of the prompt; any other text has to be found there.
-        if text.strip() != query.strip() and (text in results or prompts.has(text))
+        if text.strip() not in own and (text in results or prompts.has(text))
     ]
     rest = unexplained(passages, known)
     cut = f"the first {len(documents):,} documents were looked for" if is_cut else ""
