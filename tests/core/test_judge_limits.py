@@ -171,7 +171,9 @@ async def test_a_budget_of_the_users_takes_the_place_of_the_default_limit(
         judge=OpenAIJudge("stub", base_url=server.url, chunks_per_call=1, budget=options),
     )
 
-    assert around.undecided == own.undecided == {}
+    # The chunks are too many for the one call that reads them together, and no limit stopped that.
+    assert around.undecided == own.undecided
+    assert not any("limit" in reason for reason in own.undecided)
     assert around.usage.calls == own.usage.calls > 110
 
 
