@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import lru_cache
+from itertools import takewhile
 from typing import Final
 
 from claimspan_tracing.read import vocabulary as words
@@ -27,6 +28,9 @@ MIN_EVIDENCE: Final = 40
 
 MIN_BLOCK: Final = 5
 """Characters of a first block between tags; what is shorter stands between two that are named."""
+
+MAX_WORDS: Final = 4
+"""Words of a label."""
 
 MAX_BLOCKS: Final = 100
 """Items of one list that are looked at: as many as chunks are kept of a record."""
@@ -54,9 +58,13 @@ _TEXT: Final = re.compile(rf"\b{words.TEXT}\b", _FLAGS)
 _LEADS: Final = re.compile(rf"\b(?:{words.TEXT}|{words.SET_APART})\b", _FLAGS)
 _ELSEWHERE: Final = re.compile(rf"\b(?:{words.ELSEWHERE}|{words.EXAMPLE})\b", _FLAGS)
 _EXAMPLE: Final = re.compile(rf"\b{words.EXAMPLE}\b", _FLAGS)
+_SHOWN: Final = re.compile(rf"\b(?:{words.AHEAD}|{words.GIVEN})\b", _FLAGS)
+_SECTION: Final = re.compile(words.SECTION, _FLAGS)
 _HOW: Final = re.compile(rf"\b{words.HOW}\b", _FLAGS)
 _TURN: Final = re.compile(rf"^{words.SPEAKER}[ \t]*:[ \t]*\S", _FLAGS)
 _ORDER: Final = re.compile(rf"[\s\d.)#*>-]{{0,10}}{words.ORDER}(?!\w)", _FLAGS)
+_CONDITION: Final = re.compile(rf"[\s*-]{{0,10}}{words.CONDITION}\b", _FLAGS)
+_LACKING: Final = re.compile(rf"{words.CONDITION} (?:\w+ ){{0,2}}{words.STORED}\b", _FLAGS)
 _CODE: Final = re.compile(rf"[;{{}}]\s*$|=>|==|\(\)|^\s*{words.CODE}", re.IGNORECASE)
 _QUESTION: Final = re.compile(rf"(?:[\w'\u2019]+[ \t]+){{0,6}}{words.QUESTION}[ \t*\]]*", _FLAGS)
 _ENDS: Final = re.compile(rf"{words.ENDS}\b[^\n:]{{0,20}}", _FLAGS)
@@ -74,9 +82,10 @@ _POINTS_BACK: Final = re.compile(
 )
 """What points back at the material, as in "by the text above" or "the above pieces of context"."""
 
+_ITEM: Final = r"(?:document|doc|source|passage|chunk|excerpt|result|snippet)[ \t]{0,3}"
 _NUMBER: Final = (
-    r"^[ \t]{0,8}(?:\[(?P<n>\d{1,3})\]|(?:document|doc|source|passage|chunk|excerpt|result|snippet)"
-    r"[ \t]{0,3}(?P<m>\d{1,3})[ \t]{0,3}[:.)])[ \t]{0,3}"
+    rf"^[ \t]{{0,8}}(?:\[(?P<n>\d{{1,3}})\]|\[{_ITEM}(?P<k>\d{{1,3}})\b[^\n\[\]]{{0,100}}\]"
+    rf"|{_ITEM}(?P<m>\d{{1,3}})[ \t]{{0,3}}[:.)])[ \t]{{0,3}}"
 )
 NUMBER: Final = re.compile(_NUMBER, _FLAGS)
 """How the items of a list of sources begin."""
@@ -95,9 +104,9 @@ _PLAIN: Final = frozenset({"", "text", "txt", "plaintext", "markdown", "md"})
 
 _NAMING: Final = re.compile(
     rf"{_NUMBER}"
-    r"|^[ \t]*(?:\#{1,6}[ \t]+(?P<heading>[^\n:]{1,80}?)"
-    rf"|(?P<bare>(?:[^\W\d_]+[ \t]+){{0,3}}{words.STORED}))[ \t*#]*:?[ \t*]*$"
-    r"|(?:^|(?<=[.!?] ))[ \t>*#\[]{0,20}(?P<label>[^\n:.!?<>]{1,150})[:\uff1a][*\] \t]*"
+    r"|^[ \t]*(?:(?:\#{1,6}[ \t]+|%|\*\*|[-=]{2,10}[ \t]+)(?:begin )?(?P<heading>[^\n:]{1,80}?)"
+    rf"|(?P<bare>(?:[^\W\d_]+[ \t]+){{0,3}}{words.STORED}))[ \t*#%=-]*:?[ \t*]*$"
+    r"|(?:^|(?<=[.!?] ))[ \t>*#\[]{0,20}(?:instructions?: )?(?P<label>[^\n:.!?<>]{1,150})[:\uff1a][*\] \t]*"
     rf"|\b(?P<stored>{words.AHEAD}{_WITHIN}\b{words.STORED}"
     rf"|{words.STORED}\b{_WITHIN}\b{words.AHEAD})\b"
     rf"|\b(?P<text>{words.AHEAD}{_WITHIN}\b{words.TEXT}|{words.TEXT}\b{_WITHIN}\b{words.AHEAD}"
@@ -108,10 +117,13 @@ _NAMING: Final = re.compile(
 
 _ASKED: Final = re.compile(
     r"[\s#*\[<]{0,20}\b(?:user\s{1,9})?(?:question|query|input)[\s:>\]*]{0,20}$"
-    r"|\n[ \t#*]{0,10}[^\W\d_][^\n:]{0,30}:[\s*]{0,20}$",
+    r"|\n[ \t#*]{0,10}[^\W\d_][^\n:]{0,60}:[\s*\"]{0,20}$",
     re.IGNORECASE,
 )
 """What stands before the question: its label, in any language where it has a line of its own."""
+
+_CHAT: Final = re.compile(r"\[/|</|<\|")
+"""How the signs begin by which a model is told that a message ends."""
 
 _SIGNS: Final = '\n\t -=#*`"]'
 """What stands between a name and the material, beside words."""
@@ -141,6 +153,17 @@ class _Mark:
         return (
             self.role is _Role.TEXT and self.inside is None and self.sort not in ("number", "ahead")
         )
+
+    @property
+    def is_query(self) -> bool:
+        """Whether it is the question itself, as it is known."""
+        return self.sort == "query"
+
+    @property
+    def names(self) -> bool:
+        """Whether it is the very label of what a store returned, and no sentence."""
+        is_label = self.inside is None and self.sort not in ("number", "ahead")
+        return self.role is _Role.STORED and is_label and self.sort.count(" ") < MAX_WORDS
 
     @property
     def ends(self) -> bool:
@@ -253,11 +276,13 @@ def _before(text: str, query: str) -> str:
 def _blocks(text: str, query: str) -> list[_Block]:
     """The blocks of a prompt that something before them names or encloses."""
     marks = [*_marks(text, query)]
-    times = Counter(mark.sort for mark in marks if mark.is_label)
+    times = Counter(mark.sort for mark in marks)
     # Of what is labelled alike each may be an example.
     marks = [mark for mark in marks if not mark.is_label or times[mark.sort] == 1]
+    marks = _unanswered(text, marks)
     marks = [*marks, _Mark(len(text), len(text), _Role.OTHER, "end")]
     ends = [at for at, mark in enumerate(marks) if mark.ends]
+    names = [at for at, mark in enumerate(marks) if mark.names and times[mark.sort] == 1]
     found: list[_Block] = []
     named: _Mark | None = None  # what an empty block before says of the next one
     at = 0
@@ -266,14 +291,21 @@ def _blocks(text: str, query: str) -> list[_Block]:
         body = text[slice(*(mark.inside or (mark.end, next_.start)))]
         at += 1
         if mark.inside is None and mark.role in (_Role.STORED, _Role.TEXT):
+            end = ends[bisect_left(ends, at)]
             if mark.sort == "ahead":
+                if named is not None:
+                    mark = replace(mark, role=named.role)
                 body = _behind_pointer(body)
+                place = bisect_left(names, at)
+                is_named = place < len(names) and names[place] < end
+                body = "" if is_named else body
             if not body.strip() and mark.sort != "number":
                 named = mark
                 continue
             # What is announced may have in it whatever it likes.
-            at = ends[bisect_left(ends, at)]
-            body = text[mark.end : marks[at].start]
+            at = end
+            begin = mark.start if mark.names and times[mark.sort] > 1 else mark.end
+            body = text[begin : marks[at].start]
             body = _behind_pointer(body) if mark.sort == "ahead" else body
         elif mark.ends and mark.inside is None:
             if mark.role is _Role.QUESTION:
@@ -295,6 +327,21 @@ def _blocks(text: str, query: str) -> list[_Block]:
     return found
 
 
+def _unanswered(text: str, marks: Sequence[_Mark]) -> list[_Mark]:
+    """The marks without those of questions that have an answer, and another question behind it.
+
+    Such questions are part of the material, as in a list of usual ones, or they are examples.
+    """
+    asked = [at for at, mark in enumerate(marks) if mark.role is _Role.QUESTION or mark.is_query]
+    last = asked[-1] if asked else 0
+    answered: set[int] = set()
+    for at in asked:
+        if at + 2 <= last and marks[at + 1].sort == "answer" and not marks[at].is_query:
+            if text[marks[at + 1].end : marks[at + 2].start].strip():
+                answered |= {at, at + 1}
+    return [mark for at, mark in enumerate(marks) if at not in answered]
+
+
 def _marks(text: str, query: str) -> Iterator[_Mark]:
     at = 0
     for each in _enclosed(text, query):
@@ -309,12 +356,14 @@ def _names(text: str, start: int, end: int) -> Iterator[_Mark]:
     for found in _NAMING.finditer(text, start, end):
         sort = str(found.lastgroup)
         role: _Role | None = None
-        if sort in ("n", "m"):
-            role, sort = _Role.STORED if sort == "m" else _Role.TEXT, "number"
+        if sort in ("n", "k", "m"):
+            role, sort = _Role.TEXT if sort == "n" else _Role.STORED, "number"
         elif sort in ("stored", "text"):
             role, sort = _Role(sort), "ahead"
         elif not (sort == "bare" and _is_order(found[0])):
-            role, sort = _role_of(found[sort].strip(" \t*#")), found[sort].strip().casefold()
+            phrase = found[sort].strip(" \t*#")
+            is_section = sort == "heading" and _SECTION.fullmatch(phrase)
+            role, sort = _Role.OTHER if is_section else _role_of(phrase), phrase.casefold()
         if role is not None:
             yield _Mark(found.start(), found.end(), role, sort)
 
@@ -322,12 +371,14 @@ def _names(text: str, start: int, end: int) -> Iterator[_Mark]:
 @lru_cache(maxsize=1_000)
 def _role_of(phrase: str) -> _Role | None:
     """What a label or a heading says of the block behind it."""
-    if _POINTS_BACK.search(phrase):
+    if _POINTS_BACK.search(phrase) or _CONDITION.match(phrase):
         return None
     if _QUESTION.fullmatch(phrase):
         return _Role.QUESTION
     if _ENDS.fullmatch(phrase):
         return _Role.OTHER
+    if _is_order(phrase) and not _SHOWN.search(phrase):
+        return None
     if _STORED.search(phrase):
         return _Role.STORED
     return _Role.TEXT if _TEXT.search(phrase) and not _ELSEWHERE.search(phrase) else None
@@ -416,7 +467,7 @@ def _numbered(text: str) -> list[str]:
     if not NUMBER.match(text, text.rfind("\n", 0, begin) + 1):
         return []
     marks = [*NUMBER.finditer(text)][: MAX_BLOCKS + 1]
-    numbers = [int(mark["n"] or mark["m"]) for mark in marks]
+    numbers = [int(mark["n"] or mark["k"] or mark["m"]) for mark in marks]
     if len(marks) < 2 or numbers != [*range(1, len(marks) + 1)]:
         return []
     ends = [*(mark.start() for mark in marks[1:]), len(text)]
@@ -426,10 +477,9 @@ def _numbered(text: str) -> list[str]:
 def _behind_pointer(body: str) -> str:
     """What stands behind a sentence that points ahead, and behind the orders of its paragraph."""
     lines = body.strip("\n").split("\n")[1:]
-    begin = 0
-    while begin < len(lines) and (_is_order(lines[begin]) and lines[begin].strip()):
-        begin += 1
-    return "\n".join(lines[begin:])
+    told = (_is_order(line) or _CONDITION.match(line) for line in lines if line.strip())
+    del lines[: sum(1 for _ in takewhile(bool, told))]
+    return "\n".join(lines)
 
 
 def _trimmed(text: str, *, is_enclosed: bool) -> str:
@@ -447,7 +497,8 @@ def _trimmed(text: str, *, is_enclosed: bool) -> str:
         text = text[: line.start()]
     text = text.lstrip(_SIGNS).rstrip()
     before, _, last = text.rpartition("\n\n")
-    if before and _POINTS_BACK.search(last[:MAX_POINTER]):
+    is_other = last.endswith(":") or _LACKING.match(last)
+    if before and (is_other or _POINTS_BACK.search(last[:MAX_POINTER])):
         text = before.rstrip()
     return text.removesuffix("```").removesuffix('"""').rstrip()
 
@@ -458,7 +509,8 @@ def _before_label(text: str) -> str:
 
 
 def _first_line(text: str) -> str:
-    return text.strip()[: MAX_QUESTION + 1].partition("\n")[0].strip(" \t\n*#")
+    line = text.strip()[: MAX_QUESTION + 1].partition("\n")[0]
+    return _CHAT.split(line)[0].strip(" \t\n*#")
 
 
 # --- what a block may be --------------------------------------------------------------------------

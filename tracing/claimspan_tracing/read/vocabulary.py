@@ -18,8 +18,11 @@ def _any(words: str) -> str:
 
 STORES: Final = (
     r"contexts? documents? sources? passages? excerpts? snippets? articles? evidence knowledge"
-    r" information references? facts search_results retrieval_results"
-    r" kontexte? contextes? contextos? contesto kontekst dokumente gradivo"
+    r" informations? references? facts search_results retrieval_results"
+    r" kontext\w{0,2} contextes? contextos? contesto kontekst\w? dokument\w{0,3} documentos"
+    r" documenti informationen informaci\u00f3n informazioni informacij\w quellen extraits?"
+    r" extractos? fragmentos? fuentes brani fonti odlomk\w{1,2} virov gradiv\w"
+    r" \u4e0a\u4e0b\u6587 \u80cc\u666f\u4fe1\u606f \u8d44\u6599 \u53c2\u8003\u8d44\u6599"
 )
 """What a store returns. A prompt that says so announces it, and so does the name of an input."""
 
@@ -38,7 +41,7 @@ WRITINGS: Final = (
 
 TEXT: Final = _any(
     rf"{WRITINGS} {STORES} pages? notes data manual contract"
-    r" textes? testo textos? besedilo found retrieved read_this"
+    r" textes? testo textos? besedil\w{1,2} found retrieved read_this"
 )
 """What says that a text is the material, if nothing else is known of what a model has read."""
 
@@ -58,24 +61,35 @@ POINTED_AT: Final = _any(
 
 AHEAD: Final = _any(
     r"following below folgende[mnrs]? suivante?s? siguientes? seguent[ei] naslednj\w{1,3}"
-    r" here_(?:is|are)"
+    r" nachfolgend\w{0,2} unten spodnj\w{1,4} ci-dessous here_(?:is|are) voici"
 )
 """Words that point ahead."""
+
+GIVEN: Final = _any(
+    r"this these given provided retrieved donn\u00e9\w? fourni\w? bereitgestellt\w{0,2}"
+    r" proporcionad\w fornit\w"
+)
+"""Words by which an order speaks of the material that stands behind it."""
 
 BACK: Final = _any(r"above preceding obig\w{1,2} zgornj\w{1,3}")
 BACK_BEHIND: Final = _any(r"above oben ci-dessus anterior(?:es)? sopra zgoraj")
 """Words that point back, before and behind what they point at."""
 
-QUESTION: Final = _any(r"question query frage pregunta domanda vpra\u0161anje")
+ASKS: Final = r"question query frage pregunta domanda vpra\u0161anje \u95ee\u9898"
+QUESTION: Final = _any(ASKS)
 
-ENDS: Final = _any(r"question query user human answer instructions? chat_history")
+ENDS: Final = _any(rf"{ASKS} user human answer instructions? chat_history end")
 """Labels and headings of what is no material."""
+
+SECTION: Final = _any(r"rules? guidelines? task tools (?:\w+_)?format")
+"""Headings of it: as a label each may stand in a document."""
 
 EXAMPLE: Final = _any(r"examples? for_instance samples?")
 
 ELSEWHERE: Final = _any(
     r"formats? formatted schemas? templates? outputs? respond reply code functions? scripts?"
-    r" snippets? quer(?:y|ies) json yaml xml sql csv styles? tones? rules? instructions? guidelines?"
+    r" snippets? quer(?:y|ies) json yaml xml sql csv styles? tones? rules? instructions?"
+    r" guidelines?"
     r" structures? steps? history conversations? chat turns? said drafts?"
     r" answers?\s+(?:like|as)"
 )
@@ -95,6 +109,9 @@ ORDER: Final = _any(
     r" (?:be)?antworten? tu_es vous_\u00eates r\u00e9pond\w* eres responde sei_un rispondi odgovori"
 )
 """How the lines begin with which a prompt tells a model what it is to do."""
+
+CONDITION: Final = _any(r"if when unless wenn falls si se \u010de")
+"""How the lines begin that say what a model does if the material lacks an answer."""
 
 CODE: Final = _any(
     r"def class import from\s+\S+\s+import return function const let var public private \#include"
