@@ -12,10 +12,9 @@ import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
-from functools import lru_cache
-from itertools import takewhile
+from itertools import pairwise, takewhile
 from typing import Final
 
 from claimspan_tracing.read import vocabulary as words
@@ -87,7 +86,7 @@ _NUMBER: Final = (
     rf"^[ \t]{{0,8}}(?:\[(?P<n>\d{{1,3}})\]|\[{_ITEM}(?P<k>\d{{1,3}})\b[^\n\[\]]{{0,100}}\]"
     rf"|{_ITEM}(?P<m>\d{{1,3}})[ \t]{{0,3}}[:.)])[ \t]{{0,3}}"
 )
-NUMBER: Final = re.compile(_NUMBER, _FLAGS)
+_ITEMS: Final = re.compile(_NUMBER, _FLAGS)
 """How the items of a list of sources begin."""
 
 _SIGN_LINE: Final = re.compile(r"^[ \t]*([-=#*_~])\1{2,}[ \t]*$", re.MULTILINE)
@@ -106,7 +105,8 @@ _NAMING: Final = re.compile(
     rf"{_NUMBER}"
     r"|^[ \t]*(?:(?:\#{1,6}[ \t]+|%|\*\*|[-=]{2,10}[ \t]+)(?:begin )?(?P<heading>[^\n:]{1,80}?)"
     rf"|(?P<bare>(?:[^\W\d_]+[ \t]+){{0,3}}{words.STORED}))[ \t*#%=-]*:?[ \t*]*$"
-    r"|(?:^|(?<=[.!?] ))[ \t>*#\[]{0,20}(?:instructions?: )?(?P<label>[^\n:.!?<>]{1,150})[:\uff1a][*\] \t]*"
+    r"|(?:^|(?<=[.!?] ))[ \t>*#\[]{0,20}(?:instructions?: )?"
+    r"(?P<label>[^\n:.!?<>]{1,150})[:\uff1a][*\] \t]*"
     rf"|\b(?P<stored>{words.AHEAD}{_WITHIN}\b{words.STORED}"
     rf"|{words.STORED}\b{_WITHIN}\b{words.AHEAD})\b"
     rf"|\b(?P<text>{words.AHEAD}{_WITHIN}\b{words.TEXT}|{words.TEXT}\b{_WITHIN}\b{words.AHEAD}"
@@ -129,6 +129,12 @@ _SIGNS: Final = '\n\t -=#*`"]'
 """What stands between a name and the material, beside words."""
 
 
+NUMBER: Final = "number"
+POINTER: Final = "pointer"
+QUERY: Final = "query"
+"""Sorts of marks; those of the others are what they say themselves."""
+
+
 class _Role(Enum):
     STORED = "stored"
     TEXT = "text"
@@ -148,22 +154,23 @@ class _Mark:
     """Where the block is, if it is enclosed."""
 
     @property
-    def is_label(self) -> bool:
+    def is_text_label(self) -> bool:
         """Whether it calls a block a text, and says no more."""
-        return (
-            self.role is _Role.TEXT and self.inside is None and self.sort not in ("number", "ahead")
-        )
-
-    @property
-    def is_query(self) -> bool:
-        """Whether it is the question itself, as it is known."""
-        return self.sort == "query"
+        return self.role is _Role.TEXT and self._is_label
 
     @property
     def names(self) -> bool:
         """Whether it is the very label of what a store returned, and no sentence."""
-        is_label = self.inside is None and self.sort not in ("number", "ahead")
-        return self.role is _Role.STORED and is_label and self.sort.count(" ") < MAX_WORDS
+        return self.role is _Role.STORED and self._is_label and self.sort.count(" ") < MAX_WORDS
+
+    @property
+    def asks(self) -> bool:
+        """Whether it is a question, or the label of one."""
+        return self.sort == QUERY or self.role is _Role.QUESTION
+
+    @property
+    def _is_label(self) -> bool:
+        return self.inside is None and self.sort not in (NUMBER, POINTER)
 
     @property
     def ends(self) -> bool:
@@ -228,7 +235,7 @@ def _list_in(text: str, blocks: Sequence[_Block], query: str) -> list[str]:
     """The texts that stand each between tags of one name, or behind a number."""
     for sort in dict.fromkeys(each.sort for each in blocks if each.role is _Role.TEXT):
         found = [each.text for each in blocks if each.sort == sort and each.text][:MAX_BLOCKS]
-        is_list = sort == "number" or sort.startswith("<")
+        is_list = sort == NUMBER or sort.startswith("<")
         is_other = any(query in each or _is_order(each) for each in found)
         if not is_list or is_other or not any(_is_material(each, query) for each in found):
             continue
@@ -278,53 +285,54 @@ def _blocks(text: str, query: str) -> list[_Block]:
     marks = [*_marks(text, query)]
     times = Counter(mark.sort for mark in marks)
     # Of what is labelled alike each may be an example.
-    marks = [mark for mark in marks if not mark.is_label or times[mark.sort] == 1]
-    marks = _unanswered(text, marks)
-    marks = [*marks, _Mark(len(text), len(text), _Role.OTHER, "end")]
+    marks = [mark for mark in marks if not mark.is_text_label or times[mark.sort] == 1]
+    marks = [*_unanswered(text, marks), _Mark(len(text), len(text), _Role.OTHER, "end")]
+    # What is announced may have in it whatever it likes: it goes on to the next of these.
     ends = [at for at, mark in enumerate(marks) if mark.ends]
     names = [at for at, mark in enumerate(marks) if mark.names and times[mark.sort] == 1]
+    names.append(len(marks))
     found: list[_Block] = []
-    named: _Mark | None = None  # what an empty block before says of the next one
+    named: _Role | None = None  # what a sentence, or a label that is followed by signs, announces
     at = 0
     while at < len(marks) - 1:
-        mark, next_ = marks[at], marks[at + 1]
-        body = text[slice(*(mark.inside or (mark.end, next_.start)))]
+        mark, end = marks[at], ends[bisect_left(ends, at + 1)]
+        body = text[mark.end : marks[at + 1].start]
         at += 1
-        if mark.inside is None and mark.role in (_Role.STORED, _Role.TEXT):
-            end = ends[bisect_left(ends, at)]
-            if mark.sort == "ahead":
-                if named is not None:
-                    mark = replace(mark, role=named.role)
-                body = _behind_pointer(body)
-                place = bisect_left(names, at)
-                is_named = place < len(names) and names[place] < end
-                body = "" if is_named else body
-            if not body.strip() and mark.sort != "number":
-                named = mark
-                continue
-            # What is announced may have in it whatever it likes.
-            at = end
-            begin = mark.start if mark.names and times[mark.sort] > 1 else mark.end
-            body = text[begin : marks[at].start]
-            body = _behind_pointer(body) if mark.sort == "ahead" else body
-        elif mark.ends and mark.inside is None:
+        if mark.inside:
+            role = mark.role if mark.ends else named or mark.role
+            found += _made(text[slice(*mark.inside)], mark, role, text)
+            continue
+        if mark.ends:
             if mark.role is _Role.QUESTION:
                 found.append(_Block(_first_line(body), mark.role, mark.sort, ""))
-            if named is None or not _SIGN_LINE.match(body.lstrip("\n")):
+            body = body.lstrip("\n")
+            if named is None or not _SIGN_LINE.match(body):
                 continue
-            at = ends[bisect_left(ends, at)]
-            mark = replace(named, end=mark.end)
-            body = text[mark.end : marks[at].start].lstrip("\n")
-        role = mark.role
-        if mark.inside is not None and named is not None and not mark.ends:
-            role = named.role
-        named = None if mark.inside is None else named
-        lead = text[max(0, mark.start - MAX_LEAD) : mark.start if mark.inside else mark.end]
-        items = _numbered(text[mark.start : marks[at].start] if mark.sort == "number" else body)
-        sort = "number" if items else mark.sort
-        for item in items or [body]:
-            found.append(_Block(_trimmed(item, is_enclosed=bool(mark.inside)), role, sort, lead))
+            role, begin = named, mark.end
+        else:
+            is_pointer = mark.sort == POINTER
+            role = named or mark.role if is_pointer else mark.role
+            # The label of the material says better than a sentence before it where it begins.
+            is_named_later = is_pointer and names[bisect_left(names, at)] < end
+            rest = _behind_pointer(body) if is_pointer else body
+            if is_named_later or not (rest.strip() or mark.sort == NUMBER):
+                named = role
+                continue
+            # If there are several, each is part of the material.
+            is_whole = mark.sort == NUMBER or (mark.names and times[mark.sort] > 1)
+            begin = mark.start if is_whole else mark.end
+        body, at, named = text[begin : marks[end].start], end, None
+        found += _made(_behind_pointer(body) if mark.sort == POINTER else body, mark, role, text)
     return found
+
+
+def _made(body: str, mark: _Mark, role: _Role | None, text: str) -> list[_Block]:
+    """The blocks that a text makes up: the items of a list that is numbered, or one."""
+    lead = text[max(0, mark.start - MAX_LEAD) : mark.start if mark.inside else mark.end]
+    items = _numbered(body)
+    sort = NUMBER if items else mark.sort
+    is_enclosed = mark.inside is not None
+    return [_Block(_trimmed(each, is_enclosed), role, sort, lead) for each in items or [body]]
 
 
 def _unanswered(text: str, marks: Sequence[_Mark]) -> list[_Mark]:
@@ -332,13 +340,12 @@ def _unanswered(text: str, marks: Sequence[_Mark]) -> list[_Mark]:
 
     Such questions are part of the material, as in a list of usual ones, or they are examples.
     """
-    asked = [at for at, mark in enumerate(marks) if mark.role is _Role.QUESTION or mark.is_query]
-    last = asked[-1] if asked else 0
+    asked = [at for at, mark in enumerate(marks) if mark.asks]
     answered: set[int] = set()
-    for at in asked:
-        if at + 2 <= last and marks[at + 1].sort == "answer" and not marks[at].is_query:
-            if text[marks[at + 1].end : marks[at + 2].start].strip():
-                answered |= {at, at + 1}
+    for at, later in pairwise(asked):
+        answer = marks[at + 1]
+        if answer.sort == "answer" and text[answer.end : marks[at + 2].start].strip():
+            answered |= {at, at + 1} if later > at + 1 else set()
     return [mark for at, mark in enumerate(marks) if at not in answered]
 
 
@@ -357,9 +364,9 @@ def _names(text: str, start: int, end: int) -> Iterator[_Mark]:
         sort = str(found.lastgroup)
         role: _Role | None = None
         if sort in ("n", "k", "m"):
-            role, sort = _Role.TEXT if sort == "n" else _Role.STORED, "number"
+            role, sort = _Role.TEXT if sort == "n" else _Role.STORED, NUMBER
         elif sort in ("stored", "text"):
-            role, sort = _Role(sort), "ahead"
+            role, sort = _Role(sort), POINTER
         elif not (sort == "bare" and _is_order(found[0])):
             phrase = found[sort].strip(" \t*#")
             is_section = sort == "heading" and _SECTION.fullmatch(phrase)
@@ -368,7 +375,6 @@ def _names(text: str, start: int, end: int) -> Iterator[_Mark]:
             yield _Mark(found.start(), found.end(), role, sort)
 
 
-@lru_cache(maxsize=1_000)
 def _role_of(phrase: str) -> _Role | None:
     """What a label or a heading says of the block behind it."""
     if _POINTS_BACK.search(phrase) or _CONDITION.match(phrase):
@@ -384,69 +390,63 @@ def _role_of(phrase: str) -> _Role | None:
     return _Role.TEXT if _TEXT.search(phrase) and not _ELSEWHERE.search(phrase) else None
 
 
-def _enclosed(text: str, query: str) -> Iterator[_Mark]:
+def _enclosed(text: str, query: str) -> list[_Mark]:
     """The questions, and the blocks between tags, signs, or lines of signs, and quotations.
 
     A block with the question in it is not enclosed: its tag is a label.
     """
-    asked = _places(text, query)
+    asked = [each.start() for each in re.finditer(re.escape(query), text)] if query else []
     tokens = [*_ENCLOSING.finditer(text)]
-    closing: dict[str, int] = {}
-    closed_at = [-1] * len(tokens)
-    counts: dict[str, int] = {}
-    for at in range(len(tokens) - 1, -1, -1):
-        token = tokens[at]
+    times = Counter(map(_key, tokens))
+    found: list[_Mark] = []
+    end = 0
+    for token, close in zip(tokens, _closings(tokens), strict=True):
+        key, role = _key(token), _role_of_tag(token["tag"] or "")
+        is_one = times[key] == (2 if token["sign"] else 1)
+        if token.start() < end or (token["tag"] and role is None):
+            continue
+        if token["quote"]:
+            found += [_Mark(*token.span(), None, key, token.span())] if is_one else []
+            end = token.end()
+        elif close is not None and (is_one or not token["sign"]):
+            inside = token.end(), close.start()
+            if bisect_left(asked, inside[0]) < bisect_left(asked, inside[1]):
+                found += [_Mark(*token.span(), role, key)] if token["tag"] else []
+                continue
+            if token["fence"] == "```" and (language := _LANGUAGE.match(text, *inside)):
+                role = None if language[1].lower() in _PLAIN else _Role.OTHER
+                inside = language.end(), inside[1]
+            found.append(_Mark(token.start(), close.end(), role, key, inside))
+            end = close.end()
+    return sorted((*found, *_asked(text, query, asked, found)), key=lambda mark: mark.start)
+
+
+def _asked(
+    text: str, query: str, places: Sequence[int], enclosed: Sequence[_Mark]
+) -> Iterator[_Mark]:
+    """The questions with their labels."""
+    starts = [mark.start for mark in enclosed]
+    end = 0
+    for place in places:
+        at = bisect_left(starts, place)
+        end = max(end, enclosed[at - 1].end if at else 0)
+        if place >= end:
+            begin = max(end, place - MAX_ASKED)
+            begin += len(_before_label(text[begin:place]))
+            end = place + len(query)
+            yield _Mark(begin, end, _Role.OTHER, QUERY)
+
+
+def _closings(tokens: Sequence[re.Match[str]]) -> list[re.Match[str] | None]:
+    """What closes each; before another opening tag of its name one is only spoken of."""
+    found: list[re.Match[str] | None] = []
+    closing: dict[str, re.Match[str]] = {}
+    for token in reversed(tokens):
         key = _key(token)
-        counts[key] = counts.get(key, 0) + 1
-        if token["tag"] is None or not token["close"]:
-            closed_at[at] = closing.get(key, -1)
-        if token["tag"] is None or token["close"]:
-            closing[key] = at
-    next_asked, at, end = 0, 0, 0
-    while at < len(tokens) or next_asked < len(asked):
-        if next_asked < len(asked) and (
-            at >= len(tokens) or asked[next_asked] < tokens[at].start()
-        ):
-            place = asked[next_asked]
-            next_asked += 1
-            begin = len(_before_label(text[max(end, place - MAX_ASKED) : place]))
-            begin += max(end, place - MAX_ASKED)
-            if place >= end:
-                yield _Mark(begin, place + len(query), _Role.OTHER, "query")
-                end = place + len(query)
-            continue
-        token, close = tokens[at], closed_at[at]
-        role, key = _role_of_tag(token["tag"] or ""), _key(token)
-        at += 1
-        if token.start() < end or (token["tag"] and (token["close"] or role is None)):
-            continue
-        if token["quote"] is not None:
-            if counts[key] == 1:
-                yield _Mark(token.start(), token.end(), None, key, token.span())
-                end = token.end()
-            continue
-        if close < 0 or (token["sign"] and counts[key] != 2):
-            continue
-        # An instruction may name the tag before it is opened.
-        for other in range(at, close):
-            if token["tag"] and _key(tokens[other]) == key:
-                token, at = tokens[other], other + 1
-        begin, stop = token.end(), tokens[close].start()
-        if asked and bisect_left(asked, begin) < bisect_left(asked, stop):
-            if token["tag"]:
-                yield _Mark(token.start(), begin, role, key)
-                end = begin
-            continue
-        if token["fence"] == "```" and (language := _LANGUAGE.match(text, begin, stop)):
-            if language[1].lower() not in _PLAIN:
-                role = _Role.OTHER
-            begin = language.end()
-        yield _Mark(token.start(), tokens[close].end(), role, key, (begin, stop))
-        at, end = close + 1, tokens[close].end()
-
-
-def _places(text: str, query: str) -> list[int]:
-    return [each.start() for each in re.finditer(re.escape(query), text)] if query else []
+        found.append(None if token["close"] else closing.pop(key, None))
+        if token["close"] or not token["tag"]:
+            closing[key] = token
+    return found[::-1]
 
 
 def _key(token: re.Match[str]) -> str:
@@ -454,7 +454,6 @@ def _key(token: re.Match[str]) -> str:
     return f"<{token['tag'].lower()}>" if token["tag"] else str(token["fence"] or token["sign"])
 
 
-@lru_cache(maxsize=1_000)
 def _role_of_tag(name: str) -> _Role | None:
     found = _TAG_NAME.fullmatch(name)
     roles = {"stored": _Role.STORED, "text": _Role.TEXT, "asked": _Role.QUESTION}
@@ -464,9 +463,9 @@ def _role_of_tag(name: str) -> _Role | None:
 def _numbered(text: str) -> list[str]:
     """The items of a list that begins a text and is numbered from 1; nothing below two."""
     begin = len(text) - len(text.lstrip())
-    if not NUMBER.match(text, text.rfind("\n", 0, begin) + 1):
+    if not _ITEMS.match(text, text.rfind("\n", 0, begin) + 1):
         return []
-    marks = [*NUMBER.finditer(text)][: MAX_BLOCKS + 1]
+    marks = [*_ITEMS.finditer(text)][: MAX_BLOCKS + 1]
     numbers = [int(mark["n"] or mark["k"] or mark["m"]) for mark in marks]
     if len(marks) < 2 or numbers != [*range(1, len(marks) + 1)]:
         return []
@@ -477,12 +476,12 @@ def _numbered(text: str) -> list[str]:
 def _behind_pointer(body: str) -> str:
     """What stands behind a sentence that points ahead, and behind the orders of its paragraph."""
     lines = body.strip("\n").split("\n")[1:]
-    told = (_is_order(line) or _CONDITION.match(line) for line in lines if line.strip())
+    told = (line.strip() and (_is_order(line) or _CONDITION.match(line)) for line in lines)
     del lines[: sum(1 for _ in takewhile(bool, told))]
     return "\n".join(lines)
 
 
-def _trimmed(text: str, *, is_enclosed: bool) -> str:
+def _trimmed(text: str, is_enclosed: bool) -> str:
     """A block without the signs around it, and without what stands there behind the material."""
     if is_enclosed:
         return _QUOTE_SIGN.sub("", text).strip() if text.lstrip().startswith(">") else text.strip()
