@@ -311,7 +311,7 @@ def _blocks(text: str, query: str) -> list[_Block]:
             role, begin = named, mark.end
         else:
             is_pointer = mark.sort == POINTER
-            role = named or mark.role if is_pointer else mark.role
+            role = named or mark.role if mark.sort in (POINTER, NUMBER) else mark.role
             # The label of the material says better than a sentence before it where it begins.
             is_named_later = is_pointer and names[bisect_left(names, at)] < end
             rest = _behind_pointer(body) if is_pointer else body
@@ -367,7 +367,7 @@ def _names(text: str, start: int, end: int) -> Iterator[_Mark]:
             role, sort = _Role.TEXT if sort == "n" else _Role.STORED, NUMBER
         elif sort in ("stored", "text"):
             role, sort = _Role(sort), POINTER
-        elif not (sort == "bare" and _is_order(found[0])):
+        else:
             phrase = found[sort].strip(" \t*#")
             is_section = sort == "heading" and _SECTION.fullmatch(phrase)
             role, sort = _Role.OTHER if is_section else _role_of(phrase), phrase.casefold()
