@@ -104,10 +104,10 @@ def test_what_other_documents_explain_proves_nothing() -> None:
         "Answer by the context.\n--- BEGIN CONTEXT ---\n{0}\n--- END CONTEXT ---\n{1}",
         "%CONTEXT%\n{0}\n\n%Question%\n{1}",
         "# Passages\n{0}\n\n# Rules\n- Be brief, and cite the passages by their number.\n\n{1}",
-        "Answer from the context documents below.\nIf they lack it, say so.\n\nRules:\n- Be brief.\n"
-        "\nContext documents:\n{0}\n\nQuestion: {1}",
+        "Answer from the context documents below.\nIf they lack it, say so.\n\nRules:\n- Be brief."
+        "\n\nContext documents:\n{0}\n\nQuestion: {1}",
         'Context:\n{0}\n\nLook at this question step by step:\n"{1}"',
-        "Question: {1}\n\nHere are some documents:\n\n{0}\n\nIf the documents do not tell it, say so.",
+        "Question: {1}\n\nHere are some documents:\n\n{0}\n\nIf the documents lack it, say so.",
         "Nutze die folgenden Informationen.\nWenn sie fehlen, sage das.\n\n{0}\n\nFrage: {1}",
         "Voici les extraits :\n\n{0}\n\nQuestion : {1}",
         "R\u00e9ponds d'apr\u00e8s le contexte donn\u00e9 :\n\n{0}\n\nQuestion : {1}",

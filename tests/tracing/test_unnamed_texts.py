@@ -227,6 +227,14 @@ def test_what_the_user_pastes_into_the_question_is_no_evidence() -> None:
         "Example ",
         "context above\n",
         "you are\n",
+        "voici ",
+        "Context:\n",
+        "Source: a\n",
+        "Question: a\nAnswer: b\n",
+        "[Doc 1] a\n",
+        f"<context>{TOWER}</context>",
+        "<doc><text>",
+        "-- a --\n",
     ],
 )
 def test_a_hostile_prompt_takes_no_longer_than_its_length(piece: str) -> None:

@@ -57,6 +57,7 @@ from claimspan_tracing.providers.chains import (
 )
 from claimspan_tracing.read.handwritten import names_evidence, written_evidence
 from claimspan_tracing.read.passages import acknowledges, is_echo
+from claimspan_tracing.read.vocabulary import QUESTION_NAMES
 from claimspan_tracing.redact.redaction import Redactor
 from claimspan_tracing.remote import RemoteEvaluation, judge_spool
 from claimspan_tracing.run.pipeline import AttachedPipeline, Inputs, filled
@@ -72,6 +73,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ANSWER_FIELDS",
     "EXIT_TIMEOUT",
+    "QUESTION_NAMES",
     "AttachedPipeline",
     "Backend",
     "BackendWriter",

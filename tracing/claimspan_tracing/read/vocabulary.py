@@ -8,7 +8,10 @@ from __future__ import annotations
 import re
 from typing import Final
 
-__all__: list[str] = []
+__all__ = ["QUESTION_NAMES"]
+
+QUESTION_NAMES: Final = ("question", "query", "input", "user_input", "user_query")
+"""Names of inputs that hold the question, the surest first."""
 
 
 def _any(words: str) -> str:
