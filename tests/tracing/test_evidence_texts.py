@@ -102,6 +102,8 @@ def test_what_other_documents_explain_proves_nothing() -> None:
         "Documents\n{0}\n\nQuestion: {1}",
         'Text from our articles is below:\n"""\n{0}\n"""\nQuestion: {1}',
         "Answer by the context.\n--- BEGIN CONTEXT ---\n{0}\n--- END CONTEXT ---\n{1}",
+        "[CONTEXT]\n{0}\n\n[QUESTION]\n{1}",
+        "CONTEXT START\n{0}\nCONTEXT END\n\n{1}",
         "%CONTEXT%\n{0}\n\n%Question%\n{1}",
         "# Passages\n{0}\n\n# Rules\n- Be brief, and cite the passages by their number.\n\n{1}",
         "Answer from the context documents below.\nIf they lack it, say so.\n\nRules:\n- Be brief."
@@ -139,6 +141,14 @@ def test_usual_questions_with_their_answers_are_part_of_the_evidence() -> None:
     assert written_evidence([prompt], QUERY) == [known]
 
 
+def test_the_context_of_an_example_is_no_evidence() -> None:
+    example = (
+        "Context: The sky over the town was grey all day.\nQuestion: How was it?\nAnswer: Grey."
+    )
+    prompt = f"{example}\n\nContext: {LONG}\nQuestion: {QUERY}\nAnswer:"
+    assert written_evidence([prompt], QUERY) == [LONG]
+
+
 def test_a_list_of_facts_below_their_name_is_evidence() -> None:
     prompt = f"# Known facts\n- {LONG}\n- {OTHER}\n\nQuestion: {QUERY}"
     assert written_evidence([prompt], QUERY) == [f"{LONG}\n- {OTHER}"]
@@ -166,6 +176,7 @@ def test_tags_within_the_evidence_are_part_of_it() -> None:
         "Answer from the documents that your tools find.\n\nBe polite, and answer briefly.",
         "- Put no code snippets into the final answer\n- Structure it as if you had computed it",
         "1. Say nothing that is not in the documents\n2. Never say what you have not read in them",
+        "Write it so.\nAnswer: <the answer>\nSources: <the sources that you used, with commas>",
         "Cite your sources: put them at the end of the answer, and name the page of each.",
         "Write a short article: it should have three paragraphs, and a heading for each of them.",
         "If the context does not say it, answer: I cannot tell you this from what I was given.",

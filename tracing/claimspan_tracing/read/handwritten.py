@@ -101,10 +101,12 @@ _LANGUAGE: Final = re.compile(r"([\w+#.-]*)[ \t]*\n")
 _PLAIN: Final = frozenset({"", "text", "txt", "plaintext", "markdown", "md"})
 """What may stand behind the sign that opens a block of plain text."""
 
+_HEADS: Final = r"(?:\#{1,6}[ \t]+|%|\*\*|[-=]{2,10}[ \t]+|\[(?=[^\W\d]+\]))(?:begin )?"
 _NAMING: Final = re.compile(
     rf"{_NUMBER}"
-    r"|^[ \t]*(?:(?:\#{1,6}[ \t]+|%|\*\*|[-=]{2,10}[ \t]+)(?:begin )?(?P<heading>[^\n:]{1,80}?)"
-    rf"|(?P<bare>(?:[^\W\d_]+[ \t]+){{0,3}}{words.STORED}))[ \t*#%=-]*:?[ \t*]*$"
+    rf"|^[ \t]*(?:{_HEADS}(?P<heading>[^\n:]{{1,80}}?)"
+    rf"|(?P<bare>(?:[^\W\d_]+[ \t]+){{0,3}}{words.STORED}(?: (?:start|end))?))"
+    r"[ \t*#%=\]-]*:?[ \t*]*$"
     r"|(?:^|(?<=[.!?] ))[ \t>*#\[]{0,20}(?:instructions?: )?"
     r"(?P<label>[^\n:.!?<>]{1,150})[:\uff1a][*\] \t]*"
     rf"|\b(?P<stored>{words.AHEAD}{_WITHIN}\b{words.STORED}"
@@ -124,6 +126,9 @@ _ASKED: Final = re.compile(
 
 _CHAT: Final = re.compile(r"\[/|</|<\|")
 """How the signs begin by which a model is told that a message ends."""
+
+_PLACEHOLDER: Final = re.compile(r"<[^<>\n]*>|\{[^{}\n]*\}")
+"""What stands for a text in the format of an answer."""
 
 _SIGNS: Final = '\n\t -=#*`"]'
 """What stands between a name and the material, beside words."""
@@ -226,6 +231,7 @@ def written_evidence(
 def _named(blocks: Sequence[_Block], query: str) -> list[str]:
     """The blocks that are named as what a store returns; some may be short beside others."""
     found = [each.text for each in blocks if each.role is _Role.STORED and each.text]
+    found = [text for text in found if not _PLACEHOLDER.fullmatch(text)]
     # An instruction may name both tags, with a word between them.
     found = found[1:] if len(found) > 1 and len(found[0]) < MIN_BLOCK else found
     return found if any(len(each) >= MIN_EVIDENCE for each in found) else []
@@ -287,6 +293,7 @@ def _blocks(text: str, query: str) -> list[_Block]:
     # Of what is labelled alike each may be an example.
     marks = [mark for mark in marks if not mark.is_text_label or times[mark.sort] == 1]
     marks = [*_unanswered(text, marks), _Mark(len(text), len(text), _Role.OTHER, "end")]
+    times = Counter(mark.sort for mark in marks)
     # What is announced may have in it whatever it likes: it goes on to the next of these.
     ends = [at for at, mark in enumerate(marks) if mark.ends]
     names = [at for at, mark in enumerate(marks) if mark.names and times[mark.sort] == 1]
@@ -338,14 +345,17 @@ def _made(body: str, mark: _Mark, role: _Role | None, text: str) -> list[_Block]
 def _unanswered(text: str, marks: Sequence[_Mark]) -> list[_Mark]:
     """The marks without those of questions that have an answer, and another question behind it.
 
-    Such questions are part of the material, as in a list of usual ones, or they are examples.
+    Such questions are part of the material, as in a list of usual ones, or they are examples. If
+    each has material of its own before it, that is part of the example.
     """
     asked = [at for at, mark in enumerate(marks) if mark.asks]
     answered: set[int] = set()
     for at, later in pairwise(asked):
         answer = marks[at + 1]
         if answer.sort == "answer" and text[answer.end : marks[at + 2].start].strip():
-            answered |= {at, at + 1} if later > at + 1 else set()
+            before = marks[at - 1]
+            is_example = at > 0 and before.names and marks[later - 1].sort == before.sort
+            answered |= {at - 1, at, at + 1} if is_example else {at, at + 1}
     return [mark for at, mark in enumerate(marks) if at not in answered]
 
 

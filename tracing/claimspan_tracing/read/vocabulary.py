@@ -81,7 +81,7 @@ BACK_BEHIND: Final = _any(r"above oben ci-dessus anterior(?:es)? sopra zgoraj")
 ASKS: Final = r"question query frage pregunta domanda vpra\u0161anje \u95ee\u9898"
 QUESTION: Final = _any(ASKS)
 
-ENDS: Final = _any(rf"{ASKS} user human answer instructions? chat_history end")
+ENDS: Final = _any(rf"{ASKS} user human answer instructions? chat_history end \w+_end")
 """Labels and headings of what is no material."""
 
 SECTION: Final = _any(r"rules? guidelines? task tools (?:\w+_)?format")
