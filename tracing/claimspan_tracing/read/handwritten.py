@@ -222,7 +222,7 @@ def written_evidence(
     blocks = {text: read.get(text) or _blocks(text, asked) for text in looked_at}
     lists = (_list_in(text, blocks[text], asked) for text in blocks)
     return (
-        next(filter(None, lists), [])
+        next(filter(None, lists), list[str]())
         or _only_one(_set_apart(blocks[text], asked) for text in blocks)
         or _only_one(_before(text, asked) for text in asking if text in blocks)
     )
