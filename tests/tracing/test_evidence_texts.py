@@ -149,6 +149,12 @@ def test_the_context_of_an_example_is_no_evidence() -> None:
     assert written_evidence([prompt], QUERY) == [LONG]
 
 
+def test_a_heading_of_a_document_does_not_end_it() -> None:
+    document = f"{LONG}\n\n## Rules\n{OTHER}\n\n## Opening hours\n{LONG}"
+    prompt = f"## Context\n{document}\n\n## Question\n{QUERY}"
+    assert written_evidence([prompt], QUERY) == [document]
+
+
 def test_a_list_of_facts_below_their_name_is_evidence() -> None:
     prompt = f"# Known facts\n- {LONG}\n- {OTHER}\n\nQuestion: {QUERY}"
     assert written_evidence([prompt], QUERY) == [f"{LONG}\n- {OTHER}"]

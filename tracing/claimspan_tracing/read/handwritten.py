@@ -379,8 +379,11 @@ def _names(text: str, start: int, end: int) -> Iterator[_Mark]:
             role, sort = _Role(sort), POINTER
         else:
             phrase = found[sort].strip(" \t*#")
-            is_section = sort == "heading" and _SECTION.fullmatch(phrase)
-            role, sort = _Role.OTHER if is_section else _role_of(phrase), phrase.casefold()
+            role = _role_of(phrase)
+            # A document may have a heading like this, and no orders below it.
+            if sort == "heading" and _SECTION.fullmatch(phrase) and _ORDER.match(text, found.end()):
+                role = _Role.OTHER
+            sort = phrase.casefold()
         if role is not None:
             yield _Mark(found.start(), found.end(), role, sort)
 
