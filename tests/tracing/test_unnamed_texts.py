@@ -235,6 +235,7 @@ def test_what_the_user_pastes_into_the_question_is_no_evidence() -> None:
         f"<context>{TOWER}</context>",
         "<doc><text>",
         "-- a --\n",
+        f"Text: {FACTS[0]}\nQuestion: a\n",
     ],
 )
 def test_a_hostile_prompt_takes_no_longer_than_its_length(piece: str) -> None:

@@ -213,7 +213,7 @@ def written_evidence(
     """
     asked = query.strip()
     read = {text: _blocks(text, asked) for text in dict.fromkeys(texts)}
-    named = [block for blocks in read.values() for block in _named(blocks, asked)]
+    named = [block for blocks in read.values() for block in _named(blocks)]
     if named or not (is_all and asked):
         return named
     # Not the question alone, and not a turn before, which has another one.
@@ -228,7 +228,7 @@ def written_evidence(
     )
 
 
-def _named(blocks: Sequence[_Block], query: str) -> list[str]:
+def _named(blocks: Sequence[_Block]) -> list[str]:
     """The blocks that are named as what a store returns; some may be short beside others."""
     found = [each.text for each in blocks if each.role is _Role.STORED and each.text]
     found = [text for text in found if not _PLACEHOLDER.fullmatch(text)]
@@ -239,15 +239,18 @@ def _named(blocks: Sequence[_Block], query: str) -> list[str]:
 
 def _list_in(text: str, blocks: Sequence[_Block], query: str) -> list[str]:
     """The texts that stand each between tags of one name, or behind a number."""
-    for sort in dict.fromkeys(each.sort for each in blocks if each.role is _Role.TEXT):
-        found = [each.text for each in blocks if each.sort == sort and each.text][:MAX_BLOCKS]
-        is_list = sort == NUMBER or sort.startswith("<")
+    lists: dict[str, list[str]] = {}
+    for block in blocks:
+        is_listed = block.sort == NUMBER or block.sort.startswith("<")
+        if is_listed and block.role is _Role.TEXT and block.text:
+            lists.setdefault(block.sort, []).append(block.text)
+    for found in [found[:MAX_BLOCKS] for found in lists.values()][:MAX_BLOCKS]:
         is_other = any(query in each or _is_order(each) for each in found)
-        if not is_list or is_other or not any(_is_material(each, query) for each in found):
+        if is_other or not any(_is_material(each, query) for each in found):
             continue
         outside = text
-        for block in found:
-            outside = outside.replace(block, " ", 1)
+        for each in found:
+            outside = outside.replace(each, " ", 1)
         if not _EXAMPLE.search(outside):
             return found
     return []
