@@ -102,6 +102,7 @@ def test_what_other_documents_explain_proves_nothing() -> None:
         "Documents\n{0}\n\nQuestion: {1}",
         'Text from our articles is below:\n"""\n{0}\n"""\nQuestion: {1}',
         "Answer by the context.\n--- BEGIN CONTEXT ---\n{0}\n--- END CONTEXT ---\n{1}",
+        "Answer from this context:\n{0}\n\n{1}",
         "[CONTEXT]\n{0}\n\n[QUESTION]\n{1}",
         "CONTEXT START\n{0}\nCONTEXT END\n\n{1}",
         "%CONTEXT%\n{0}\n\n%Question%\n{1}",

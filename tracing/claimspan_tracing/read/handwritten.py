@@ -397,9 +397,10 @@ def _role_of(phrase: str) -> _Role | None:
         return None
     if _QUESTION.fullmatch(phrase):
         return _Role.QUESTION
-    if _ENDS.fullmatch(phrase):
+    is_shown = _SHOWN.search(phrase) is not None
+    if _ENDS.fullmatch(phrase) and not (is_shown and _is_order(phrase)):
         return _Role.OTHER
-    if _is_order(phrase) and not _SHOWN.search(phrase):
+    if _is_order(phrase) and not is_shown:
         return None
     if _STORED.search(phrase):
         return _Role.STORED
