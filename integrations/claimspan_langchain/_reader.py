@@ -41,6 +41,7 @@ from claimspan_langchain._messages import (
 )
 from claimspan_tracing.adapters import (
     ANSWER_FIELDS,
+    QUESTION_NAMES,
     Document,
     Generation,
     Key,
@@ -309,7 +310,7 @@ def _is_given_an_answer(root: Run) -> bool:
 # --- questions and answers ------------------------------------------------------------------------
 
 
-QUERY_KEYS: Final = ("question", "query", "input", "user_input", "user_query", "messages")
+QUERY_KEYS: Final = (*QUESTION_NAMES, MESSAGES_KEY)
 RESPONSE_KEYS: Final = (
     "structured_response",
     "parsed",

@@ -11,11 +11,17 @@ from langchain_core.runnables import Runnable, RunnableConfig
 
 from claimspan.errors import ConfigError
 from claimspan_langchain._handler import ClaimspanCallbackHandler, instrument
-from claimspan_tracing.adapters import AttachedPipeline, Inputs, Monitor, filled, is_mapping
+from claimspan_tracing.adapters import (
+    QUESTION_NAMES,
+    AttachedPipeline,
+    Inputs,
+    Monitor,
+    filled,
+    is_mapping,
+)
 
 __all__ = ["adapt", "attach"]
 
-QUERY_KEYS: Final = ("question", "query", "input", "user_input", "user_query")
 MESSAGES_KEY: Final = "messages"
 
 Asked = str | Mapping[str, object]
@@ -69,7 +75,7 @@ def _shape_of(chain: Runnable[Any, Any]) -> Callable[[str], Asked]:
     wanted = _wanted_keys(chain)
     if wanted is None:
         return lambda query: query
-    if (name := next((key for key in QUERY_KEYS if key in wanted), None)) is not None:
+    if (name := next((key for key in QUESTION_NAMES if key in wanted), None)) is not None:
         return lambda query: {name: query}
     # After the names of a question: a graph may take both, and then keeps messages for itself.
     if MESSAGES_KEY in wanted:

@@ -32,6 +32,7 @@ from claimspan_openinference._messages import (
 )
 from claimspan_tracing import semconv
 from claimspan_tracing.adapters import (
+    QUESTION_NAMES,
     Key,
     Run,
     RunKind,
@@ -65,11 +66,8 @@ __all__ = [
 ]
 
 QUERY_KEYS: Final = (
-    "question",
-    "query",
-    "input",
+    *QUESTION_NAMES,
     "query_str",
-    "user_input",
     "messages",
     "current_messages",
     "text",

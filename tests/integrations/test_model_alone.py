@@ -13,7 +13,7 @@ from llama_index.core.llms import ChatMessage
 import claimspan_llama_index
 from claimspan_langchain import ClaimspanCallbackHandler
 from claimspan_tracing.read.answering import Generated
-from claimspan_tracing.read.unnamed import labelled_question
+from claimspan_tracing.read.handwritten import labelled_question
 from claimspan_tracing.testing import InMemoryMonitor
 
 from buildings import FACTS, HIGH, TOWER

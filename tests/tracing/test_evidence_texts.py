@@ -102,12 +102,59 @@ def test_what_other_documents_explain_proves_nothing() -> None:
         "### Context\n{0}\n\n### Question\n{1}\n\n### Answer",
         "Documents\n{0}\n\nQuestion: {1}",
         'Text from our articles is below:\n"""\n{0}\n"""\nQuestion: {1}',
+        "Answer by the context.\n--- BEGIN CONTEXT ---\n{0}\n--- END CONTEXT ---\n{1}",
+        "Answer from this context:\n{0}\n\n{1}",
+        "[CONTEXT]\n{0}\n\n[QUESTION]\n{1}",
+        "CONTEXT START\n{0}\nCONTEXT END\n\n{1}",
+        "%CONTEXT%\n{0}\n\n%Question%\n{1}",
+        "# Passages\n{0}\n\n# Rules\n- Be brief, and cite the passages by their number.\n\n{1}",
+        "Answer from the context documents below.\nIf they lack it, say so.\n\nRules:\n- Be brief."
+        "\n\nContext documents:\n{0}\n\nQuestion: {1}",
+        'Context:\n{0}\n\nLook at this question step by step:\n"{1}"',
+        "Question: {1}\n\nHere are some documents:\n\n{0}\n\nIf the documents lack it, say so.",
+        "Nutze die folgenden Informationen.\nWenn sie fehlen, sage das.\n\n{0}\n\nFrage: {1}",
+        "Voici les extraits :\n\n{0}\n\nQuestion : {1}",
+        "R\u00e9ponds d'apr\u00e8s le contexte donn\u00e9 :\n\n{0}\n\nQuestion : {1}",
+        "Uporabi naslednje odlomke.\n\n{0}\n\nVpra\u0161anje: {1}",
+        "\u80cc\u666f\u4fe1\u606f\uff1a\n{0}\n\n\u95ee\u9898\uff1a{1}",
     ],
 )
 def test_what_a_prompt_announces_is_evidence(prompt: str) -> None:
     assert written_evidence([prompt.format(f"{LONG}\n{OTHER}", QUERY)], QUERY) == [
         f"{LONG}\n{OTHER}"
     ]
+
+
+def test_texts_between_lines_of_signs_are_all_read() -> None:
+    prompt = f"Context:\n{LONG}\n---\n{OTHER}\n---\nBe polite.\n\nQuestion: {QUERY}"
+    assert written_evidence([prompt], QUERY) == [f"{LONG}\n---\n{OTHER}"]
+
+
+@pytest.mark.parametrize("number", ["[Doc {}] ", "[Source {}: a.md (score 0.9)]\n", "[{}] "])
+def test_numbered_texts_below_their_name_are_chunks_of_their_own(number: str) -> None:
+    items = "\n\n".join(f"{number.format(n)}{text}" for n, text in ((1, LONG), (2, OTHER)))
+    prompt = f"Context documents:\n\n{items}\n\nQuestion: {QUERY}"
+    assert written_evidence([prompt], QUERY) == [LONG, OTHER]
+
+
+def test_usual_questions_with_their_answers_are_part_of_the_evidence() -> None:
+    known = f"Question: How much does it hold?\nAnswer: {LONG}\n\nQuestion: When?\nAnswer: {OTHER}"
+    prompt = f"Context:\n{known}\n\nQuestion: {QUERY}\nAnswer:"
+    assert written_evidence([prompt], QUERY) == [known]
+
+
+def test_the_context_of_an_example_is_no_evidence() -> None:
+    example = (
+        "Context: The sky over the town was grey all day.\nQuestion: How was it?\nAnswer: Grey."
+    )
+    prompt = f"{example}\n\nContext: {LONG}\nQuestion: {QUERY}\nAnswer:"
+    assert written_evidence([prompt], QUERY) == [LONG]
+
+
+def test_a_heading_of_a_document_does_not_end_it() -> None:
+    document = f"{LONG}\n\n## Rules\n{OTHER}\n\n## Opening hours\n{LONG}"
+    prompt = f"## Context\n{document}\n\n## Question\n{QUERY}"
+    assert written_evidence([prompt], QUERY) == [document]
 
 
 def test_a_list_of_facts_below_their_name_is_evidence() -> None:
@@ -137,6 +184,11 @@ def test_tags_within_the_evidence_are_part_of_it() -> None:
         "Answer from the documents that your tools find.\n\nBe polite, and answer briefly.",
         "- Put no code snippets into the final answer\n- Structure it as if you had computed it",
         "1. Say nothing that is not in the documents\n2. Never say what you have not read in them",
+        "Write it so.\nAnswer: <the answer>\nSources: <the sources that you used, with commas>",
+        "Cite your sources: put them at the end of the answer, and name the page of each.",
+        "Write a short article: it should have three paragraphs, and a heading for each of them.",
+        "If the context does not say it, answer: I cannot tell you this from what I was given.",
+        "- search_documents: finds documents in the knowledge base: pass a short query to it",
         "Use the context below.\n\nQuestion: what is it that the reservoir above the town holds?",
     ],
 )

@@ -2,7 +2,7 @@
 
 import pytest
 
-from claimspan_tracing.read.unnamed import text_set_apart
+from claimspan_tracing.read.handwritten import written_evidence
 
 from buildings import FACTS, TOWER
 
@@ -10,7 +10,7 @@ TEXT = f"{FACTS[0]}\n{FACTS[1]}"
 
 
 def found(prompt: str, query: str = TOWER) -> list[str]:
-    return text_set_apart([prompt.format(TEXT, query)], [], query)
+    return written_evidence([prompt.format(TEXT, query)], query, is_all=True, system=[])
 
 
 @pytest.mark.parametrize(
@@ -35,12 +35,12 @@ def test_a_text_that_is_set_apart_is_evidence(prompt: str) -> None:
 def test_a_quotation_is_evidence_without_its_signs() -> None:
     quotation = "\n".join(f"> {fact}" for fact in FACTS[:2])
     prompt = f"The page of the museum says, in this paragraph:\n\n{quotation}\n\n{TOWER}"
-    assert text_set_apart([prompt], [], TOWER) == [TEXT]
+    assert written_evidence([prompt], TOWER, is_all=True, system=[]) == [TEXT]
 
 
 def test_a_text_of_the_system_is_evidence_while_the_user_asks() -> None:
     system = f"You answer questions on this text.\n```\n{TEXT}\n```"
-    assert text_set_apart([system, TOWER], [system], TOWER) == [TEXT]
+    assert written_evidence([system, TOWER], TOWER, is_all=True, system=[system]) == [TEXT]
 
 
 CODE = (
@@ -68,20 +68,20 @@ LOUD = "The food was great, and so was everything else in that place."
     ],
 )
 def test_what_is_no_material_is_no_evidence(prompt: str) -> None:
-    assert text_set_apart([prompt.replace("{1}", TOWER)], [], TOWER) == []
+    assert written_evidence([prompt.replace("{1}", TOWER)], TOWER, is_all=True, system=[]) == []
 
 
 def test_what_the_user_pastes_into_the_question_is_no_evidence() -> None:
     question = f"What does this text say?\n```\n{TEXT}\n```"
-    assert text_set_apart([question], [], question) == []
-    assert text_set_apart([f"Be brief.\n{question}"], [], question) == []
+    assert written_evidence([question], question, is_all=True, system=[]) == []
+    assert written_evidence([f"Be brief.\n{question}"], question, is_all=True, system=[]) == []
 
 
 def test_a_turn_before_is_no_evidence() -> None:
     before = f"Shorten this text:\n```\n{TEXT}\n```"
-    assert text_set_apart([before, TOWER], [], TOWER) == []
+    assert written_evidence([before, TOWER], TOWER, is_all=True, system=[]) == []
 
 
 def test_of_two_texts_none_is_taken() -> None:
     one, other = (f"The text:\n```\n{fact}\n```\n{TOWER}" for fact in FACTS[:2])
-    assert text_set_apart([one, other], [], TOWER) == []
+    assert written_evidence([one, other], TOWER, is_all=True, system=[]) == []

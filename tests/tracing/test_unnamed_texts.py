@@ -7,7 +7,6 @@ from langchain_core.output_parsers import PydanticOutputParser
 from pydantic import BaseModel
 
 from claimspan_tracing.read.handwritten import written_evidence
-from claimspan_tracing.read.unnamed import unnamed_evidence
 
 from buildings import FACTS, TOWER
 from linear_time import grows_linearly
@@ -17,9 +16,7 @@ TEXT = f"{FACTS[0]}\n{FACTS[1]}"
 
 def evidence(prompt: str, system: str = "", query: str = TOWER) -> list[str]:
     told = [system, prompt] if system else [prompt]
-    return written_evidence(told, query) or unnamed_evidence(
-        told, [system] if system else [], query
-    )
+    return written_evidence(told, query, is_all=True, system=[system] if system else [])
 
 
 @pytest.mark.parametrize(
@@ -230,6 +227,15 @@ def test_what_the_user_pastes_into_the_question_is_no_evidence() -> None:
         "Example ",
         "context above\n",
         "you are\n",
+        "voici ",
+        "Context:\n",
+        "Source: a\n",
+        "Question: a\nAnswer: b\n",
+        "[Doc 1] a\n",
+        f"<context>{TOWER}</context>",
+        "<doc><text>",
+        "-- a --\n",
+        f"Text: {FACTS[0]}\nQuestion: a\n",
     ],
 )
 def test_a_hostile_prompt_takes_no_longer_than_its_length(piece: str) -> None:

@@ -67,8 +67,9 @@ from claimspan_tracing.providers.chains import (
     sdk_of,
     warn_of_no_exporter,
 )
-from claimspan_tracing.read.handwritten import written_evidence
-from claimspan_tracing.read.passages import acknowledges, is_echo, names_evidence
+from claimspan_tracing.read.handwritten import names_evidence, written_evidence
+from claimspan_tracing.read.passages import acknowledges, is_echo
+from claimspan_tracing.read.vocabulary import QUESTION_NAMES
 from claimspan_tracing.redact.redaction import Redactor
 from claimspan_tracing.remote import RemoteEvaluation, judge_spool
 from claimspan_tracing.run.pipeline import AttachedPipeline, Inputs, filled
@@ -84,6 +85,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ANSWER_FIELDS",
     "EXIT_TIMEOUT",
+    "QUESTION_NAMES",
     "AttachedPipeline",
     "Backend",
     "BackendWriter",

@@ -22,7 +22,6 @@ from claimspan_tracing.read.handwritten import written_evidence
 from claimspan_tracing.read.passages import acknowledges
 from claimspan_tracing.read.printed_fields import with_printed_fields
 from claimspan_tracing.read.prompts import Prompts, unexplained
-from claimspan_tracing.read.unnamed import unnamed_evidence
 from claimspan_tracing.text import MAX_JOINED, MAX_KEY_BYTES, bounded
 
 __all__ = ["Candidates", "Context", "find_context"]
@@ -133,10 +132,10 @@ def find_context(
     is_by_hand = is_whole or (not candidates.named and candidates.is_by_hand())
     if not found and is_by_hand and response.strip():
         texts = [text for each in answers for text in each.told or (each.prompt,)]
-        found = [*map(_from_prompt, dict.fromkeys(written_evidence(texts, query)))]
-        if not found and is_whole and _is_nothing_seen(candidates):
-            system = [text for each in answers for text in each.system]
-            found = [*map(_from_prompt, unnamed_evidence(texts, system, query))]
+        system = [text for each in answers for text in each.system]
+        is_all = is_whole and _is_nothing_seen(candidates)
+        written = written_evidence(texts, query, is_all=is_all, system=system)
+        found = [*map(_from_prompt, dict.fromkeys(written))]
     if found:
         texts = [text for each in answers for text in _messages(each)] if is_whole else []
         return Context(with_printed_fields(found, texts, response, query), "prompt", cut)

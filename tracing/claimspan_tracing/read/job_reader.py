@@ -43,8 +43,8 @@ from claimspan_tracing.read.candidates import (
     was_thrown_away,
 )
 from claimspan_tracing.read.context import Candidates, Context, find_context
+from claimspan_tracing.read.handwritten import labelled_question
 from claimspan_tracing.read.splitting import Split, asked_of, told_question
-from claimspan_tracing.read.unnamed import labelled_question
 from claimspan_tracing.read.values import (
     Part,
     Values,

@@ -1,4 +1,4 @@
-"""Tells which plain texts are evidence, and which only say that something is done or was said."""
+"""Tells which plain texts are no evidence: they only say that something is done or was said."""
 
 from __future__ import annotations
 
@@ -9,19 +9,7 @@ from typing import Final
 
 from claimspan.text.shapes import is_mapping
 
-__all__ = ["acknowledges", "is_echo", "names_evidence"]
-
-_NAME: Final = re.compile(
-    r"context|docs?\b|document|passage|chunk|snippet|source|evidence|knowledge|facts?\b|search|"
-    r"results?\b|retriev|reference|excerpt|article|information|background",
-    re.IGNORECASE,
-)
-
-
-def names_evidence(name: object) -> bool:
-    """Whether an input of this name has a text that the model is to answer from."""
-    return _NAME.search(str(name)) is not None
-
+__all__ = ["acknowledges", "is_echo"]
 
 MIN_ECHO: Final = 20
 """Characters of an argument from which on a result that repeats it has found nothing: a search for

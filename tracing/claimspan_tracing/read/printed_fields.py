@@ -7,7 +7,7 @@ elsewhere, and the model answers with it. The text of the document alone does no
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import Final
@@ -74,15 +74,8 @@ def with_printed_fields(
         query: What was asked, which is no evidence.
     """
     numbers = _numbers_beside(documents, prompts, response, query)
-    may_tell = [bool(numbers) or _may_tell(each, response) for each in documents]
-    # Most records go no further.
-    if not any(may_tell):
-        return [*documents]
     texts = [str(each.text) for each in documents]
-    return [
-        _with_told(each, texts, prompts, response, query, numbers) if may else each
-        for each, may in zip(documents, may_tell, strict=True)
-    ]
+    return [_with_told(each, texts, prompts, response, query, numbers) for each in documents]
 
 
 def _numbers_beside(
@@ -100,16 +93,6 @@ def _numbers_beside(
     ]
 
 
-def _may_tell(document: Document, response: str) -> bool:
-    """Whether a field may have a value that the response has, told fast."""
-    metadata = document.metadata
-    for value in islice(metadata.values(), MAX_FIELDS) if metadata.__class__ is dict else ():
-        text = value if isinstance(value, str) else _as_text(value)
-        if len(text) >= MIN_VALUE and text in response:
-            return True
-    return False
-
-
 def _as_text(value: object) -> str:
     """A text, or a number as it is printed; empty for any other value."""
     if isinstance(value, str):
@@ -117,11 +100,6 @@ def _as_text(value: object) -> str:
     if type(value) is int:
         return str(value) if value.bit_length() <= MAX_BITS else ""
     return str(value) if type(value) is float else ""
-
-
-def _plain_items(metadata: Mapping[str, object]) -> Iterable[tuple[str, object]]:
-    # A mapping of another kind may do anything when it is read.
-    return islice(metadata.items(), MAX_FIELDS) if metadata.__class__ is dict else ()
 
 
 def _with_told(
@@ -132,15 +110,22 @@ def _with_told(
     query: str,
     numbers: Sequence[str],
 ) -> Document:
-    told = _told(document, texts, prompts, response)
+    named = [
+        (name, value)
+        for name, value in _answered(document, response)
+        if not any(value in text for text in texts)
+    ]
+    if not (named or numbers):  # as in most records
+        return document
+    around = [*_around(str(document.text).strip(), texts, prompts)]
+    beside = "\0".join(around)
+    told = [f"{name}: {value}" for name, value in named if _has_word(beside, value)]
     left = [number for number in numbers if not any(number in each for each in told)]
-    if left:
-        around = _around(str(document.text).strip(), texts, prompts)
-        told += _lines_with(left, around, query.strip())
+    told += _lines_with(left, around, query.strip())
     return replace(document, text="\n".join([*told, str(document.text)])) if told else document
 
 
-def _lines_with(numbers: Sequence[str], around: Iterator[str], query: str) -> list[str]:
+def _lines_with(numbers: Sequence[str], around: Sequence[str], query: str) -> list[str]:
     """The lines of the paragraph around a text that have a number, and not the question."""
     # By turns what stands before a text and what stands behind it.
     parts = [
@@ -159,23 +144,12 @@ def _tells(line: str, number: str) -> bool:
     return _has_word(line, number) and _CITED.search(line.partition(number)[0]) is None
 
 
-def _told(
-    document: Document, texts: Sequence[str], prompts: Sequence[str], response: str
-) -> list[str]:
-    named = [
-        (name, value)
-        for name, value in _answered(document, response)
-        if not any(value in text for text in texts)
-    ]
-    if not named:  # as in most records
-        return []
-    around = "\0".join(_around(str(document.text).strip(), texts, prompts))
-    return [f"{name}: {value}" for name, value in named if _has_word(around, value)]
-
-
 def _answered(document: Document, response: str) -> Iterator[tuple[str, str]]:
     """The fields whose value the response has."""
-    for name, value in _plain_items(document.metadata):
+    metadata = document.metadata
+    # A mapping of another kind may do anything when it is read.
+    items = islice(metadata.items(), MAX_FIELDS) if metadata.__class__ is dict else ()
+    for name, value in items:
         text = _as_text(value)
         # In this order, since it is done for each field.
         if MIN_VALUE <= len(text) <= MAX_VALUE and text in response:
@@ -186,15 +160,9 @@ def _answered(document: Document, response: str) -> Iterator[tuple[str, str]]:
 
 def _has_word(text: str, value: str) -> bool:
     """Whether a value stands in a text, and not within a word or a number."""
-    at = text.find(value) if value else -1
-    while at >= 0:
-        before, after = text[at - 1 : at], text[at + len(value) : at + len(value) + 1]
-        if not (before.isalnum() and value[0].isalnum()) and not (
-            after.isalnum() and value[-1].isalnum()
-        ):
-            return True
-        at = text.find(value, at + 1)
-    return False
+    before = r"(?<![^\W_])" if value[:1].isalnum() else ""
+    after = r"(?![^\W_])" if value[-1:].isalnum() else ""
+    return bool(value) and re.search(before + re.escape(value) + after, text) is not None
 
 
 def _around(text: str, texts: Sequence[str], prompts: Sequence[str]) -> Iterator[str]:

@@ -13,7 +13,7 @@ from claimspan_tracing.capture.runs import Reader, Run, RunKind, RunTree
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.read.answering import Generated, answering, gave, is_handed_on, is_no_answer
 from claimspan_tracing.read.candidates import counts, reader_of, try_read
-from claimspan_tracing.read.unnamed import announced_question
+from claimspan_tracing.read.handwritten import announced_question
 from claimspan_tracing.text import MAX_JOINED, MAX_TEXT_BYTES, bounded
 
 __all__ = ["Split", "asked_of", "split", "told_question"]
