@@ -1,7 +1,7 @@
 """The text that is searched: what a reader does not see, or sees as the same sign, is folded.
 
-A soft hyphen from a PDF, a no-break space or a full-width digit changes nothing for who reads a card
-number, and everything for a pattern. What is found is taken out of the original, whole.
+A soft hyphen from a PDF, a no-break space or a full-width digit changes nothing for who reads a
+card number, and everything for a pattern. What is found is taken out of the original, whole.
 """
 
 from __future__ import annotations
@@ -30,7 +30,9 @@ _BREAK: Final = re.compile(r"\r\n?|[\n\x0b\x0c\x85\u2028\u2029]")
 
 # These change what a number says: 10² is not 102.
 _RAISED: Final = ("<super>", "<sub>", "<fraction>", "<circle>", "<square>")
-_QUOTES: Final = dict.fromkeys("‘’‛′", "'") | dict.fromkeys("“”„‟″«»", '"') | {"·": ".", "−": "-"}
+_QUOTES: Final = (
+    dict.fromkeys("‘’‛′", "'") | dict.fromkeys("“”„‟″«»", '"') | {"·": ".", "−": "-", "İ": "I"}
+)
 
 
 def fold(text: str) -> tuple[str, Sequence[int]]:

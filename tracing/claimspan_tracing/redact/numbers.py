@@ -26,9 +26,9 @@ __all__ = ["find_cards", "find_ibans", "find_phones"]
 # them. Looked for at every number that begins there, since the one before may have been no card.
 _BETWEEN: Final = r"[\s./_-]{1,3}"
 _CARD: Final = re.compile(
-    rf"(?<![\d.])(?=(?P<card>\d{{13,19}}|\d(?:{_BETWEEN}\d){{12,18}}|\d{{8}}{_BETWEEN}\d{{8}}"
-    rf"|\d{{4}}(?:{_BETWEEN}\d{{4}}){{3}}(?:{_BETWEEN}\d{{1,3}})?"
-    rf"|\d{{4}}{_BETWEEN}\d{{6}}{_BETWEEN}\d{{4,5}})(?!\d))"
+    rf"\d(?<![\d.]\d)(?=(?P<rest>\d{{12,18}}|(?:{_BETWEEN}\d){{12,18}}|\d{{7}}{_BETWEEN}\d{{8}}"
+    rf"|\d{{3}}(?:{_BETWEEN}\d{{4}}){{3}}(?:{_BETWEEN}\d{{1,3}})?"
+    rf"|\d{{3}}{_BETWEEN}\d{{6}}{_BETWEEN}\d{{4,5}})(?!\d))"
 )
 # Visa; Mastercard; American Express; Diners; Discover, UnionPay, JCB; Maestro. Without them, one
 # order number in ten would pass the check digit.
@@ -45,9 +45,9 @@ _ISSUER: Final = re.compile(
 def find_cards(text: str) -> Iterator[Place]:
     """Yield payment cards: the prefix of an issuer, its length, and a right check digit."""
     for found in _CARD.finditer(text):
-        digits = _NO_DIGIT.sub("", found["card"])
+        digits = _NO_DIGIT.sub("", found[0] + found["rest"])
         if _ISSUER.fullmatch(digits) and luhn.is_valid(digits):
-            yield found.span("card")
+            yield found.start(), found.end("rest")
 
 
 _NO_DIGIT: Final = re.compile(r"\D+")
@@ -64,11 +64,11 @@ _PART: Final = re.compile("[A-Za-z0-9]")
 def find_ibans(text: str) -> Iterator[Place]:
     """Yield bank accounts: a country's length and form, and right check digits."""
     for found in _IBAN.finditer(text):
-        start, end = found.span(1)
+        start = found.start()
         # What follows may look like a part of the number; its country says how long it is.
         length = _iban_length(text[start : start + 2].upper())
-        ends = [start + part.end() for part in _PART.finditer(text[start:end])]
-        if length and len(ends) >= length:
+        ends = [start + part.end() for part in _PART.finditer(found[1])] if length else []
+        if len(ends) >= length > 0:
             end = ends[length - 1]
             number = "".join(_PART.findall(text[start:end])).upper()
             if not text[end : end + 1].isalnum() and iban.is_valid(number, check_country=False):
@@ -115,9 +115,7 @@ _DATE: Final = re.compile(
     r"(?:\d{4}([-./])\d{1,2}\1\d{1,2}|\d{1,2}([-./] ?)\d{1,2}\2\d{2,4})(?: \d{1,2})?"
 )
 _DAY: Final = re.compile(r"(?<!\d)(?:19|20)\d\d-[01]\d-[0-3]\d(?!\d)")
-_THOUSANDS: Final = re.compile(
-    r"[1-9]\d{0,2}(?:\.\d{3})+|[1-9]\d?(?: \d{3})+"
-)
+_THOUSANDS: Final = re.compile(r"[1-9]\d{0,2}(?:\.\d{3})+|[1-9]\d?(?: \d{3})+")
 # Versions and columns: who writes a telephone number with dots writes it with dots alone.
 _DECIMALS: Final = re.compile(r"\d[\d.]*\.\d+[ (][\d. (]+|\d+ [\d. ]*\d\.\d+")
 _ADDRESS: Final = re.compile(r"\d{1,3}(?:\.\d{1,3}){3}")
