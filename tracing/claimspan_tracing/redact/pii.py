@@ -45,8 +45,9 @@ _EMAIL: Final = re.compile(
 class PiiRedactor:
     """Replaces e-mail addresses, telephone numbers, cards, bank accounts, tokens and keys.
 
-    Each becomes its kind in brackets, such as ``[email]``. Recognised by form alone: names, street
-    addresses and dates of birth need a redactor of your own. The same text gives the same result.
+    Each becomes its kind in brackets, such as ``[email]``. Recognised by form, and passwords by the
+    name in front of them: names of people, street addresses and dates of birth need a redactor of
+    your own. Invisible and typographic signs hide nothing. The same text gives the same result.
     """
 
     def __init__(
