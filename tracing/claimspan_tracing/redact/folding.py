@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import lru_cache
+from html import unescape
 from itertools import chain, repeat
 from typing import Final
 from unicodedata import category, decomposition, normalize
@@ -26,6 +27,9 @@ _UNSEEN: Final = (
 # A single space or line break, of which a text is full, stays as it is.
 _GAP: Final = rf"[ \n][\s{_UNSEEN}]+|[^\S \n][\s{_UNSEEN}]*|[{_UNSEEN}][\s{_UNSEEN}]*"
 _BLANKS: Final = re.compile(_GAP)
+# As JSON and HTML spell what is not ASCII; what an agent's tool returns is often such a text.
+_SPELLED: Final = r"\\(?:u[0-9A-Fa-f]{4}|[nrt])|&(?:#\d{1,6}|#[xX][0-9A-Fa-f]{1,5}|[A-Za-z]{2,8});"
+_PLAIN: Final = re.compile(f"{_GAP}|{_SPELLED}")
 _BREAK: Final = re.compile(r"\r\n?|[\n\x0b\x0c\x85\u2028\u2029]")
 
 # These change what a number says: 10² is not 102.
@@ -42,14 +46,14 @@ def fold(text: str) -> tuple[str, Sequence[int]]:
     becomes one space or tab, one line break, or two if a paragraph ends there. Linear in the text.
     """
     other = sorted(s for s in set(text) if s > "\x7f" and _ascii(s) != s and not s.isspace())
-    folds = re.compile(f"{_GAP}|[{re.escape(''.join(other))}]") if other else _BLANKS
+    folds = re.compile(f"{_PLAIN.pattern}|[{re.escape(''.join(other))}]") if other else _PLAIN
     parts: list[str] = []
     places: list[range | repeat[int]] = []
     done = 0
     for found in folds.finditer(text):
         start, end = found.span()
-        sign = found[0]
-        new = _gap(sign) if _BLANKS.match(sign) else _ascii(sign)
+        sign = _read(found[0])
+        new = _gap(sign) if _BLANKS.fullmatch(sign) else _ascii(sign)
         parts += [text[done:start], new]
         places += [range(done, start), repeat(start, len(new))]
         done = end
@@ -66,6 +70,16 @@ def unfolded(place: Place, places: Sequence[int]) -> Place:
     return places[start], max(places[end], places[end - 1] + 1)
 
 
+def _read(sign: str) -> str:
+    """The sign that JSON or HTML has spelled; any other as it is."""
+    if sign[0] == "\\":
+        return (
+            chr(int(sign[2:], 16)) if len(sign) > 2 else {"n": "\n", "r": "\r", "t": "\t"}[sign[1]]
+        )
+    read = unescape(sign) if sign[0] == "&" else sign
+    return read if sign[0] != "&" or len(read) == 1 else sign
+
+
 def _gap(blanks: str) -> str:
     if blanks.startswith("\xad") and len(_BREAK.findall(blanks)) == 1:
         return ""  # a word that was hyphenated at the end of its line
@@ -77,6 +91,8 @@ def _gap(blanks: str) -> str:
 @lru_cache(maxsize=4096)
 def _ascii(sign: str) -> str:
     """The sign of ASCII that stands for another one; else that sign itself."""
+    if len(sign) > 1 or sign.isascii():
+        return sign
     if sign.isdecimal():
         return str(int(sign))
     if category(sign) == "Pd":

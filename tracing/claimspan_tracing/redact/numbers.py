@@ -24,7 +24,7 @@ __all__ = ["find_cards", "find_ibans", "find_phones"]
 
 # In one piece, digit by digit, in groups of four or eight, or as American Express and Diners print
 # them. Looked for at every number that begins there, since the one before may have been no card.
-_BETWEEN: Final = r"[\s./_-]{1,3}"
+_BETWEEN: Final = r"(?:[\s./_|•-]{1,3}|,)"
 _CARD: Final = re.compile(
     rf"\d(?<![\d.]\d)(?=(?P<rest>\d{{12,18}}|(?:{_BETWEEN}\d){{12,18}}|\d{{7}}{_BETWEEN}\d{{8}}"
     rf"|\d{{3}}(?:{_BETWEEN}\d{{4}}){{3}}(?:{_BETWEEN}\d{{1,3}})?"

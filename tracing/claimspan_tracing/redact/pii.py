@@ -29,14 +29,15 @@ REGIONS: Final = ("US", "GB", "DE", "FR", "ES", "IT")
 # Latin, Greek and Cyrillic letters; scripts without spaces would make a whole sentence the name.
 _LETTERS: Final = r"A-Za-z0-9\u00c0-\u024f\u0370-\u052f"
 # Without the signs that separate an address from what stands before it in a link.
-_NAME: Final = rf"{_LETTERS}.!#$'*+^_`{{|}}~-"
+_NAME: Final = rf"{_LETTERS}.!#$'*+^_`|~-"
 _OTHER: Final = rf"[^\W{_LETTERS}]"
-# A line may break at the sign before the host, and before the host's first dot is passed. Some
-# write the signs as words, so that no machine may read them.
-_AT: Final = r"(?:\n?@\n?|%40|&#64;| ?[\[({] ?at ?[\])}] ?)"
-_DOT: Final = r"(?:\.| ?[\[({] ?dot ?[\])}] ?)"
+# A line may break at the sign before the host, and before the host's first dot is passed; spaces
+# may stand there if a dot in the name says that it is one. Some write the signs as words, so that
+# no machine may read them.
+_AT: Final = r"(?:(?(dotted)\s?@\s?|\n?@\n?)|%40| ?[\[({<] ?(?i:at|@) ?[\])}>] ?)"
+_DOT: Final = r"(?:\.| ?[\[({<] ?(?i:dot|\.) ?[\])}>] ?)"
 _EMAIL: Final = re.compile(
-    rf"(?:(?<![{_NAME}])[{_NAME}]++(?:(?<=[_+-])\n[{_NAME}]++)?|(?<!{_OTHER}){_OTHER}++){_AT}"
+    rf"(?:(?<![{_NAME}])(?P<dotted>(?=[{_LETTERS}-]+[._][{_LETTERS}]))?[{_NAME}]++(?:(?<=[_+-])\n[{_NAME}]++)?|(?<!{_OTHER}){_OTHER}++){_AT}"
     rf"(?P<host>[{_LETTERS}-]++(?:\n[{_LETTERS}-]++)?(?:{_DOT}\n?[{_LETTERS}-]++)"
     rf"(?:{_DOT}[{_LETTERS}-]++)*+|\w++(?:\.\w++)++)"
 )
