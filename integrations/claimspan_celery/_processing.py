@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import logging
+import reprlib
 import time
 from dataclasses import dataclass
 from enum import StrEnum
@@ -197,7 +198,7 @@ class JobStore:
         """
         _logger.warning("claimspan: a message is thrown away, because %s", reason)
         text = message.decode("utf-8", "replace") if isinstance(message, bytes) else message
-        kept = text if isinstance(text, str) else repr(text)
+        kept = text if isinstance(text, str) else reprlib.repr(text)  # bounded in depth, too
         self.bury(json.dumps({"reason": reason, "message": kept[:MAX_REFUSED]}))
 
     def reply(self, name: str, text: str) -> None:

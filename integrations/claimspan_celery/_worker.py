@@ -252,8 +252,7 @@ class _Tasks:
         try:
             job, replies, index = _record_of(args)
         except ConfigError as error:
-            self._store.refuse(str(error), list(args))
-            self._store.count(Result.REJECTED.value)
+            _refuse(self._store, str(error), args[0] if args else None)
             raise Reject("rejected", requeue=False) from None
         with _given_back("a record"):
             deliveries = self._store.delivered(f"record-{task.request.id}")

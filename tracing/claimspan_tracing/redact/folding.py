@@ -29,6 +29,7 @@ _GAP: Final = rf"[ \n][\s{_UNSEEN}]+|[^\S \n][\s{_UNSEEN}]*|[{_UNSEEN}][\s{_UNSE
 _BLANKS: Final = re.compile(_GAP)
 # As JSON and HTML spell what is not ASCII; what an agent's tool returns is often such a text.
 _SPELLED: Final = r"\\(?:u[0-9A-Fa-f]{4}|[nrt])|&(?:#\d{1,6}|#[xX][0-9A-Fa-f]{1,5}|[A-Za-z]{2,8});"
+_ESCAPES: Final = {r"\n": "\n", r"\r": "\r", r"\t": "\t"}
 _PLAIN: Final = re.compile(f"{_GAP}|{_SPELLED}")
 _BREAK: Final = re.compile(r"\r\n?|[\n\x0b\x0c\x85\u2028\u2029]")
 
@@ -73,11 +74,8 @@ def unfolded(place: Place, places: Sequence[int]) -> Place:
 def _read(sign: str) -> str:
     """The sign that JSON or HTML has spelled; any other as it is."""
     if sign[0] == "\\":
-        return (
-            chr(int(sign[2:], 16)) if len(sign) > 2 else {"n": "\n", "r": "\r", "t": "\t"}[sign[1]]
-        )
-    read = unescape(sign) if sign[0] == "&" else sign
-    return read if sign[0] != "&" or len(read) == 1 else sign
+        return _ESCAPES.get(sign) or chr(int(sign[2:], 16))
+    return unescape(sign)
 
 
 def _gap(blanks: str) -> str:

@@ -37,7 +37,8 @@ _OTHER: Final = rf"[^\W{_LETTERS}]"
 _AT: Final = r"(?:(?(dotted)\s?@\s?|\n?@\n?)|%40| ?[\[({<] ?(?i:at|@) ?[\])}>] ?)"
 _DOT: Final = r"(?:\.| ?[\[({<] ?(?i:dot|\.) ?[\])}>] ?)"
 _EMAIL: Final = re.compile(
-    rf"(?:(?<![{_NAME}])(?P<dotted>(?=[{_LETTERS}-]+[._][{_LETTERS}]))?[{_NAME}]++(?:(?<=[_+-])\n[{_NAME}]++)?|(?<!{_OTHER}){_OTHER}++){_AT}"
+    rf"(?:(?<![{_NAME}])(?P<dotted>(?=[{_LETTERS}-]+[._][{_LETTERS}]))?"
+    rf"[{_NAME}]++(?:(?<=[_+-])\n[{_NAME}]++)?|(?<!{_OTHER}){_OTHER}++){_AT}"
     rf"(?P<host>[{_LETTERS}-]++(?:\n[{_LETTERS}-]++)?(?:{_DOT}\n?[{_LETTERS}-]++)"
     rf"(?:{_DOT}[{_LETTERS}-]++)*+|\w++(?:\.\w++)++)"
 )
