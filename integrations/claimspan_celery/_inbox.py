@@ -45,6 +45,12 @@ def _consumer(refuse: Refuse) -> type:
     class Inbox(Consumer):
         """Celery's, which says of what it refuses why alone."""
 
+        def update_strategies(self: Any) -> None:
+            super().update_strategies()
+            # Celery brings tasks of its own, and would run them for any sender.
+            taken = self.strategies.items()
+            self.strategies = {n: run for n, run in taken if not n.startswith("celery.")}
+
         def on_unknown_message(self, body: object, message: Any) -> None:
             throw_away(self, message, "it is no task")
 
@@ -76,7 +82,13 @@ def _transport(refuse: Refuse) -> type:
                 refuse(f"it is no message: {type(error).__name__}", text)
                 raise Empty from None
 
-    class Transport(redis.Transport):
+    class Named(type):
+        """Of a class that Celery shows as the scheme of the broker's URL."""
+
+        def __str__(cls) -> str:
+            return "redis"
+
+    class Transport(redis.Transport, metaclass=Named):
         """Kombu's, with such channels."""
 
         Channel = Tolerant

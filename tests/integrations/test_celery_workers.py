@@ -271,15 +271,17 @@ def test_what_is_no_message_is_counted_and_the_worker_goes_on(
     assert counts(scene.redis) == {"evaluated": 1, "rejected": 1}
     (letter,) = letters(scene.redis)
     assert letter["reason"].startswith("it is no message")
+    assert f"redis://:**@127.0.0.1:{scene.redis.port}/0" in scene.worker.log
     assert CANARY not in scene.worker.log
 
 
 def test_a_task_that_no_worker_has_is_a_dead_letter_and_in_no_log(scene: Scene) -> None:
-    for task in ("os.system", "claimspan.evaluate_later"):
+    tasks = ("os.system", "claimspan.evaluate_later", "celery.chain")
+    for task in tasks:
         scene.app.send_task(task, args=[CANARY], queue="claimspan")
-    scene.wait_for("rejected", 2)
+    scene.wait_for("rejected", len(tasks))
 
-    assert [CANARY in letter["message"] for letter in letters(scene.redis)] == [True, True]
+    assert all(CANARY in letter["message"] for letter in letters(scene.redis))
     assert CANARY not in scene.worker.log
     assert scene.redis.client.hlen("claimspan:unacked") == 0
 
