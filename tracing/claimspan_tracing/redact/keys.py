@@ -112,13 +112,13 @@ _FORMS: Final[tuple[_Form, ...]] = (
     # RFC 3986: the user's part of an address, with any sign if no page of the web has it
     (
         r"://(?P<web>(?<=http://)|(?<=https://))?+[^\s/?#:@\"'<>]{0,64}+"
-        r":(?P<secret>(?(web)[^\s/?#\"'<>]|[^\s\"'<>]){1,256})@[\w.\[-]",
+        r":(?P<secret>(?(web)[^\s/?#\"'<>]|[^\s\"'<>]){1,1024})@[\w.\[-]",
         _is_written,
     ),
     # The same without a scheme, and as curl takes it
     (r":(?<=[\w.-]:)(?P<secret>[^\s:/@\"'<>]{4,64}+)@(?:\d{1,3}\.){3}\d", _is_written),
     (
-        r"-(?<!\S-)(?:u|-user)[ =][\"']?[^\s:\"']{1,64}+:(?P<secret>(?!\d+\b)[^\s\"']{4,256}+)",
+        r"-(?<!\S-)(?:u|-user)[ =][\"']?[^\s:\"']{1,64}+:(?P<secret>(?!\d+\b)[^\s\"']{4,}+)",
         _is_written,
     ),
 )
