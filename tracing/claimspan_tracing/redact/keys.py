@@ -112,7 +112,7 @@ _FORMS: Final[tuple[_Form, ...]] = (
     # RFC 3986: the user's part of an address, with any sign if no page of the web has it
     (
         r"://(?P<web>(?<=http://)|(?<=https://))?+[^\s/?#:@\"'<>]{0,64}+"
-        r":(?P<secret>(?(web)[^\s/?#\"'<>]|[^\s\"'<>]){1,1024})@[\w.\[-]",
+        r":(?P<secret>(?(web)[^\s/?#\"'<>]|[^\s\"'<>]){1,512})@[\w.\[-]",
         _is_written,
     ),
     # The same without a scheme, and as curl takes it
