@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import logging
+import reprlib
 import time
 from dataclasses import dataclass
 from enum import StrEnum
@@ -48,6 +49,9 @@ REPLY_SECONDS: Final = 3_600
 
 DEAD_LETTERS: Final = 1_000
 """Dead letters kept; the oldest makes way."""
+
+MAX_REFUSED: Final = 64 * 1024
+"""Characters that are kept of a message that is no job."""
 
 Turn = Literal["mine", "taken", "done"]
 """``mine``, if this worker may write the scores; ``taken``, if another is at it; ``done``."""
@@ -130,7 +134,8 @@ class Result(StrEnum):
     """The job went back to the queue."""
 
     REJECTED = "rejected"
-    """The message is no job of this version, or too big; it is not tried again."""
+    """The message is no job of this version, or too big; it is not tried again, and is among the
+    dead letters."""
 
     EXPIRED = "expired"
     """The job was older than the application allows; Celery threw it away."""
@@ -183,6 +188,18 @@ class JobStore:
 
     def count(self, result: str) -> None:
         """Count what became of a job, which the metric counts anyway."""
+
+    def refuse(self, reason: str, message: object) -> None:
+        """Bury a message that is no job, as far as it is text.
+
+        Args:
+            reason: Why it is none.
+            message: What came in place of a job; only its beginning is kept.
+        """
+        _logger.warning("claimspan: a message is thrown away, because %s", reason)
+        text = message.decode("utf-8", "replace") if isinstance(message, bytes) else message
+        kept = text if isinstance(text, str) else reprlib.repr(text)  # bounded in depth, too
+        self.bury(json.dumps({"reason": reason, "message": kept[:MAX_REFUSED]}))
 
     def reply(self, name: str, text: str) -> None:
         """Put a text on the list of somebody who waits for it.
@@ -322,7 +339,7 @@ class Processing:
         try:
             job, outcome = _parsed(text, outcome_text)
         except ConfigError as error:
-            _logger.warning("claimspan: a message is thrown away, because %s", error)
+            self._store.refuse(str(error), text)
             return self._counted(Disposal(Result.REJECTED))
         key = f"{job.trace_id}-{job.span_id}"
         if self._store.is_done(key):

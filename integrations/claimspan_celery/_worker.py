@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from opentelemetry.trace import TracerProvider
@@ -21,6 +22,7 @@ from claimspan.errors import ConfigError
 from claimspan.evaluation.selection import MetricsLike, Selection, Thresholds
 from claimspan.judges import Judge
 from claimspan_celery._broker import EVALUATE, EVALUATE_RECORD, HIDDEN, MAX_BYTES, QUEUE, REPLIES
+from claimspan_celery._inbox import guard_inbox
 from claimspan_celery._processing import (
     Disposal,
     JobStore,
@@ -121,6 +123,7 @@ def make_worker_app(
         )
 
     store = JobStore() if redis_url is None else RedisStore(redis_url, limits.done_seconds)
+    guard_inbox(app, partial(_refuse, store), is_redis=is_redis(broker))
     _Tasks(app, queue, new_remote, store, limits).register()
     return app
 
@@ -249,7 +252,7 @@ class _Tasks:
         try:
             job, replies, index = _record_of(args)
         except ConfigError as error:
-            _logger.warning("claimspan: a message is thrown away, because %s", error)
+            _refuse(self._store, str(error), args[0] if args else None)
             raise Reject("rejected", requeue=False) from None
         with _given_back("a record"):
             deliveries = self._store.delivered(f"record-{task.request.id}")
@@ -314,6 +317,15 @@ def _expiry(text: str | None) -> datetime | None:
         return None if text is None else datetime.fromisoformat(text)
     except ValueError:
         return None
+
+
+def _refuse(store: JobStore, reason: str, message: object) -> None:
+    """Throw away what is no task: it must not end the worker, nor go uncounted."""
+    try:
+        store.refuse(reason, message)
+        store.count(Result.REJECTED.value)
+    except Exception as error:  # noqa: BLE001 - the store is away, and the next message is none of its
+        _logger.warning("claimspan: a dead letter is lost: %s", safe_text(error))
 
 
 def _count_expired(app: Celery, store: JobStore) -> Callable[..., None]:

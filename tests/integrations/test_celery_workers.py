@@ -64,6 +64,11 @@ def counts(redis: RedisServer) -> Counter[str]:
     return Counter({k.decode(): int(v) for k, v in redis.client.hgetall("claimspan:jobs").items()})
 
 
+def letters(redis: RedisServer) -> list[dict[str, str]]:
+    """The dead letters, the newest first."""
+    return [json.loads(each) for each in redis.client.lrange("claimspan:dead", 0, -1)]
+
+
 def scored(backend: Receiver) -> list[Span]:
     """The carriers with scores; beside each stands one with the annotations."""
     return [span for span in list(backend.spans) if span.name == "claimspan.evaluate"]
@@ -230,6 +235,65 @@ def test_messages_that_are_no_jobs_are_thrown_away_and_counted(
     scene.wait_for("rejected", len(messages))
     assert counts(scene.redis) == {"evaluated": 1, "rejected": len(messages)}
     assert len(scored(scene.backend)) == 1
+    assert len(letters(scene.redis)) == len(messages)
+
+
+CANARY: Final = "qxcanary"
+
+
+def raw(redis: RedisServer, text: str | bytes) -> None:
+    """Put a text into the queue's list, past all clients."""
+    redis.client.lpush("claimspan", text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        CANARY,
+        b"\xff\xfe" + CANARY.encode(),
+        f'["{CANARY}"]',
+        f'"{CANARY}"',
+        json.dumps({"body": CANARY}),
+        json.dumps({"body": CANARY, "properties": {"body_encoding": "base64"}}),
+        "[" * 100_000 + CANARY,
+        "",
+    ],
+    ids=["text", "no UTF-8", "list", "string", "bare", "no base64", "deep", "empty"],
+)
+def test_what_is_no_message_is_counted_and_the_worker_goes_on(
+    scene: Scene, text: str | bytes
+) -> None:
+    raw(scene.redis, text)
+    scene.wait_for("rejected", 1)
+    scene.send(job_of_a_query().to_json())
+    scene.wait_for("evaluated", 1)
+
+    assert counts(scene.redis) == {"evaluated": 1, "rejected": 1}
+    (letter,) = letters(scene.redis)
+    assert letter["reason"].startswith("it is no message")
+    assert f"redis://:**@127.0.0.1:{scene.redis.port}/0" in scene.worker.log
+    assert CANARY not in scene.worker.log
+
+
+def test_a_task_that_no_worker_has_is_a_dead_letter_and_in_no_log(scene: Scene) -> None:
+    tasks = ("os.system", "claimspan.evaluate_later", "celery.chain")
+    for task in tasks:
+        scene.app.send_task(task, args=[CANARY], queue="claimspan")
+    scene.wait_for("rejected", len(tasks))
+
+    assert all(CANARY in letter["message"] for letter in letters(scene.redis))
+    assert CANARY not in scene.worker.log
+    assert scene.redis.client.hlen("claimspan:unacked") == 0
+
+
+def test_a_record_of_a_file_that_cannot_be_read_is_a_dead_letter(scene: Scene) -> None:
+    arguments = [CANARY, "another:key", 1]
+    scene.app.send_task("claimspan.evaluate_record", args=arguments, queue="claimspan")
+    scene.wait_for("rejected", 1)
+
+    (letter,) = letters(scene.redis)
+    assert CANARY in letter["message"]
+    assert CANARY not in scene.worker.log
 
 
 class _Touch:
@@ -257,8 +321,11 @@ def test_a_pickled_message_is_not_even_parsed(scene: Scene, tmp_path: Path) -> N
     scene.send(job_of_a_query().to_json())
     scene.wait_for("evaluated", 1)
 
+    scene.wait_for("rejected", 2)
     assert not canary.exists()
-    assert "Refusing to deserialize" in scene.worker.log
+    assert {letter["reason"] for letter in letters(scene.redis)} == {
+        "it is refused: ContentDisallowed"
+    }
 
 
 def ask_for(monitor: Monitor, ending: str) -> None:

@@ -2,6 +2,8 @@
 
 redaction  a redactor, for whom it works, what happens where it fails, and which fields hold text
 pii        the built-in redactor
+folding    the text that it searches
+keys       keys, tokens and passwords, by their form and by their names
 numbers    cards, bank accounts and telephone numbers, with their check digits and plans
 """
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Protocol, runtime_checkable
+from functools import cached_property, partial
+from typing import Final, Protocol, runtime_checkable
 
 from claimspan import Chunk, Claim, Evaluation
 from claimspan.evaluation.judgement import Assessment, Judgement, judgement_of
@@ -33,35 +34,84 @@ def finished_without_content(finished: Finished) -> Finished:
     return replace(finished, job=without_content(finished.job), outcome=outcome)
 
 
+# As code has names: a sentence, an address or a file's path is none.
+_NAME: Final = re.compile(r"[A-Za-z_][\w.:<>-]{0,63}", re.ASCII)
+
+# Numbers and digests, and the words that indexes put before them: an id that tells nothing else.
+_ID: Final = re.compile(
+    r"(?:[-_:#./ ]?(?:doc(?:ument)?|chunk|node|page|part|passage|text|item|row|id|[a-z])?[-_:#./ ]?"
+    r"(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|(?:sha256:)?[0-9a-f]{16,128}+|\d{1,18}+))++|[a-z]",
+    re.ASCII | re.IGNORECASE,
+)
+
+OTHER_ERROR: Final = "_OTHER"
+"""What the conventions of OpenTelemetry have for a class of errors without a name."""
+
+
 def without_content(job: Job) -> Job:
-    """Return a job without query, response, chunks' texts, prompts, completions and metadata."""
+    """Return a job without query, response, chunks' texts, prompts, completions and metadata.
+
+    The names of runs, the classes of exceptions and the ids of chunks are the application's, and
+    may be made of a text: they stay if they have the form of names in code, and of numbers.
+    """
     record = job.record
+    chunks = [*record.chunks]
+    for run in job.runs:
+        chunks += run.chunks if isinstance(run, RetrieverRun) else ()
+    told = dict.fromkeys(chunk.id for chunk in chunks if not _ID.fullmatch(chunk.id))
+    ids = {id_: f"{WITHHELD} {number}" for number, id_ in enumerate(told, start=1)}
     update: dict[str, object] = {
         "query": _held(record.query),
         "response": _held(record.response),
-        "chunks": _chunks(record.chunks),
+        "chunks": _chunks(record.chunks, ids),
         "ground_truth": None,
+        "id": record.id if _ID.fullmatch(record.id or "") else None,
         "metadata": {},
     }
-    runs = tuple(_run(run) for run in job.runs)
-    rewritten = _held(job.rewritten)
-    return replace(job, record=record.model_copy(update=update), runs=runs, rewritten=rewritten)
+    return replace(
+        job,
+        record=record.model_copy(update=update),
+        route=_name(job.route),
+        error_type=_name(job.error_type, OTHER_ERROR),
+        runs=tuple(map(partial(_run, ids=ids), job.runs)),
+        rewritten=_held(job.rewritten),
+    )
 
 
 def _held(text: str) -> str:
     return WITHHELD if text else text
 
 
-def _chunks(chunks: tuple[Chunk, ...]) -> tuple[Chunk, ...]:
-    return tuple(c.model_copy(update={"text": _held(c.text), "metadata": {}}) for c in chunks)
+def _name(name: str, other: str = WITHHELD) -> str:
+    return name if not name or _NAME.fullmatch(name) else other
 
 
-def _run(run: RetrieverRun | GeneratorRun) -> RetrieverRun | GeneratorRun:
+def _chunks(chunks: tuple[Chunk, ...], ids: Mapping[str, str]) -> tuple[Chunk, ...]:
+    return tuple(
+        chunk.model_copy(
+            update={"id": ids.get(chunk.id, chunk.id), "text": _held(chunk.text), "metadata": {}}
+        )
+        for chunk in chunks
+    )
+
+
+def _run(run: RetrieverRun | GeneratorRun, ids: Mapping[str, str]) -> RetrieverRun | GeneratorRun:
+    error_type = _name(run.error_type, OTHER_ERROR)
     if isinstance(run, RetrieverRun):
-        return replace(run, query=_held(run.query), chunks=_chunks(run.chunks))
-    messages = tuple(replace(message, text=_held(message.text)) for message in run.messages)
-    prompt, completion = _held(run.prompt), _held(run.completion)
-    return replace(run, prompt=prompt, completion=completion, messages=messages)
+        return replace(
+            run,
+            query=_held(run.query),
+            chunks=_chunks(run.chunks, ids),
+            source=_name(run.source),
+            error_type=error_type,
+        )
+    return replace(
+        run,
+        prompt=_held(run.prompt),
+        completion=_held(run.completion),
+        messages=tuple(replace(message, text=_held(message.text)) for message in run.messages),
+        error_type=error_type,
+    )
 
 
 def _outcome(outcome: Outcome, ours: str | None) -> Outcome:
