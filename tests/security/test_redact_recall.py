@@ -382,6 +382,10 @@ def test_each_form_takes_linear_time(redactor: PiiRedactor, part: str) -> None:
     assert grows_linearly(redactor, part, 64_000)
 
 
+def test_letters_that_become_two_in_small_move_nothing(redactor: PiiRedactor) -> None:
+    assert redactor("İİİİİİİİ İzmir: password=hunter2x9!") == "İİİİİİİİ İzmir: password=[key]!"
+
+
 def test_one_sign_that_stands_for_several_is_taken_out_whole(redactor: PiiRedactor) -> None:
     assert redactor("o\ufb03ce@example.com, jan@example.co\ufb00") == "[email], [email]"
 

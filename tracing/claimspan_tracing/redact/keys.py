@@ -176,7 +176,10 @@ _NAME: Final = re.compile(
 
 def _find_named(text: str) -> Iterator[Place]:
     done = 0
-    for name in _NAMED.finditer(text.lower()):
+    small = text.lower()
+    if len(small) != len(text):  # a letter such as "\u0130" becomes two, which moves what follows
+        small = "".join(each if len(each.lower()) > 1 else each.lower() for each in text)
+    for name in _NAMED.finditer(small):
         found = _VALUE.match(text, name.end())
         if found is None or name.start() < done:
             continue
