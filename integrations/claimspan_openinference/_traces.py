@@ -426,12 +426,14 @@ class OpenTrace:
         return node
 
     def _is_streamed(self, node: _Node, group: Group) -> bool:
-        """Whether the answer is still to come, from a model whose span is open below the top."""
-        if not group.retrieves or (group.has_result and not group.returns_stream):
+        """Whether the answer, or what it rests on, is still to come from below the top."""
+        if group.retrieves and group.has_result and not group.returns_stream:
             return False
-        if group.awaits_stream:
+        if group.retrieves and group.awaits_stream:
             return True
-        return any(_is_below(each, node) and each.is_ai for each in self._nodes.values())
+        below = [each for each in self._nodes.values() if _is_below(each, node) and each.is_ai]
+        # A thread may go on with what was retrieved, so that a part that is open has all of it.
+        return bool(below) and (group.retrieves or any(e.retrieves for b in below for e in b.groups))
 
     def _release(self, groups: list[Group]) -> None:
         """Count groups as gone."""

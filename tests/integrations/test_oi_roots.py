@@ -201,6 +201,21 @@ def test_an_answer_that_is_streamed_after_its_root_has_ended_is_waited_for(
     assert captured(monitor) == [MINE]
 
 
+def test_a_root_that_ends_while_a_thread_still_goes_on_with_what_was_retrieved_is_waited_for(
+    monitor: InMemoryMonitor, tracer: Tracer
+) -> None:
+    with ai(tracer, "CHAIN", {"input.value": QUESTION, "output.value": ANSWER}):
+        engine = tracer.start_span("engine", attributes={"openinference.span.kind": "CHAIN"})
+        with use_span(engine):
+            retrieve(tracer)
+            model = tracer.start_span("llm", attributes={"openinference.span.kind": "LLM"})
+        model.set_attributes({"input.value": f"{FACT}\n{QUESTION}", "output.value": ANSWER})
+        model.end()
+    engine.end()
+
+    assert captured(monitor) == [MINE]
+
+
 def test_what_ends_after_its_record_is_no_record(monitor: InMemoryMonitor, tracer: Tracer) -> None:
     with ai(tracer, "CHAIN", {"input.value": QUESTION, "output.value": ANSWER}):
         retrieve(tracer)
