@@ -148,6 +148,9 @@ class SpanReader(Reader):
         found = said_last(root, given) if len(given) > 1 else next(iter(given), "")
         if not found and semconv.GEN_AI_OUTPUT_MESSAGES in attributes:
             found = answered(attributes)
+        # The messages of a graph may hold the question alone, and its answer another field.
+        if self._response_key is None and str(found).strip() == str(self.query(root)).strip():
+            found = ""
         if str(found).startswith(NOTE_OF_STRUCTURE):
             found = structured_answer(root) or found
         return found or filled_fields(root) or structured_text(last_answer(root))

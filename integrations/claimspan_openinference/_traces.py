@@ -433,7 +433,9 @@ class OpenTrace:
             return True
         below = [each for each in self._nodes.values() if _is_below(each, node) and each.is_ai]
         # A thread may go on with what was retrieved, so that a part that is open has all of it.
-        return bool(below) and (group.retrieves or any(e.retrieves for b in below for e in b.groups))
+        return bool(below) and (
+            group.retrieves or any(e.retrieves for b in below for e in b.groups)
+        )
 
     def _release(self, groups: list[Group]) -> None:
         """Count groups as gone."""

@@ -20,6 +20,7 @@ from linear_time import grows_linearly
 
 LONG = "The reservoir above the town holds ninety million litres, and was built before the war."
 OTHER = "Visitors may enter the museum from nine in the morning until six in the evening, daily."
+FROM_PROMPT = {"claimspan.chunk.source": "prompt"}
 QUERY = "How much does the reservoir hold?"
 REPEATED = [
     *(
@@ -70,6 +71,22 @@ def test_a_text_with_lines_between_its_parts_was_read_as_a_whole() -> None:
     prompt = f"{LONG}\n[page 2]\n{OTHER}\nQ"
 
     assert read_texts([prompt], [text]) == [text]
+
+
+@pytest.mark.parametrize(
+    ("prompt", "read"),
+    [
+        (f"{LONG} {OTHER}".replace("ninety", "[NUMBER]"), "The reservoir above the town holds"),
+        (f"{LONG} {OTHER}".replace(" six in the evening,", ""), "in the morning until"),
+        (f"{LONG} {OTHER}\n".replace(" in the evening, daily.", ""), "in the morning until six"),
+    ],
+)
+def test_what_was_taken_out_of_a_text_was_not_read(prompt: str, read: str) -> None:
+    (found,) = read_texts([f"{prompt} Q"], [f"{LONG} {OTHER}"])
+
+    assert found is not None
+    assert read in found
+    assert found != f"{LONG} {OTHER}"
 
 
 def test_a_prompt_that_ends_within_a_text_proves_nothing() -> None:
@@ -181,6 +198,21 @@ def test_a_document_that_a_model_has_written_is_followed_as_well() -> None:
     assert find([Document(own, id="d"), document(LONG)], [note, last]).documents == [document(LONG)]
 
 
+def test_a_short_report_of_another_agent_is_followed_to_what_it_has_read() -> None:
+    inner = Generated(f"{LONG}\n{QUERY}", "80 million.", tool_results=(LONG,))
+    outer = Generated("Tool: 80 million.", ANSWER, tool_results=("80 million.",))
+
+    assert find([], [inner, outer]).documents == [Document(LONG, metadata=FROM_PROMPT)]
+
+
+def test_a_report_that_copies_half_of_a_text_leaves_the_text_whole() -> None:
+    report = f"{LONG[:60]}."
+    inner = Generated(f"{LONG} {OTHER}\n{QUERY}", report, tool_results=(f"{LONG} {OTHER}",))
+    outer = Generated(f"Tool: {report}", ANSWER, tool_results=(report,))
+
+    assert find([], [inner, outer]).documents == [Document(f"{LONG} {OTHER}", metadata=FROM_PROMPT)]
+
+
 def test_what_a_model_quotes_is_from_outside_and_what_else_it_read_is_not_followed() -> None:
     note, last = Generated(f"{LONG} {OTHER}", LONG), Generated(f"{LONG} Q", ANSWER)
 
@@ -209,7 +241,7 @@ def test_prompts_and_texts_are_compared_in_time_that_grows_with_their_length(pie
         prompts = Prompts([f"{text} end", f"Q: {text}"])
         prompts.write(f"{half} own words of a model")
         prompts.read([f"{text} y", f"{half} Z", f"{start}!", f"{text[5:]} and another end of it"])
-        list(unexplained([text, f"x {half}"], [f"{start} k", f"{half} n z"]))
+        list(unexplained([text, f"x {half}"], [(f"{start} k", None), (f"{half} n z", None)]))
 
     assert grows_linearly(compare, piece, 40_000)
 

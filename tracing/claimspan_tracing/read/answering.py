@@ -136,6 +136,10 @@ def _handed_on(each: Generated, later: Generated, asked: Collection[str]) -> boo
     text = each.completion.strip()
     if len(text) >= MIN_HANDED_ON:
         return later.words.has(text)
+    if text and any(text == result.strip() for result in later.tool_results):
+        return all(text != result.strip() for result in each.tool_results)
+    if each.is_in_retriever:  # a word such as "none", which the prompts of its like have as well
+        return False
     was_asked = not asked or any(question in each.prompt for question in asked)
     return was_asked and is_handed_on(text, later.prompt)
 

@@ -177,9 +177,15 @@ def _evidence(
     results = dict.fromkeys(text for each in answers for text in each.tool_results)
     passages = [text for text in {**results, **dict.fromkeys(candidates.passages())}]
     passages = [text[:MAX_JOINED] for text in passages if text.strip() and not acknowledges(text)]
-    known = [*(str(each.text) for each in found), *(each.completion for each in handed_on)]
-    known += [query] if len(query.strip()) >= MIN_HANDED_ON else []
+    known = [*((str(d.text), None) for d in found), *((e.completion, e.words) for e in handed_on)]
+    known += [(query, None)] if len(query.strip()) >= MIN_HANDED_ON else []
     said, own = answers[-1].completion.strip(), {query.strip()}
+    # However short: what a tool returns may be a word that another agent has said.
+    own |= {
+        each.completion.strip()
+        for at, each in enumerate(answers[:-1])
+        if all(each.completion.strip() != text.strip() for text in each.tool_results)
+    }
     if not is_quoted(answers[-1], answers[:-1]) and all(said != text.strip() for text in results):
         own.add(said)
     passages = [

@@ -87,11 +87,13 @@ _ESCAPE: Final = (
     r"\\{1,4}(?:u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2})"
     r"|&(?:amp;){0,3}(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z]{2,31});"
 )
-_ESCAPED: Final = re.compile(_ESCAPE)
+# YAML may break a line within a word of escapes; a blank there is escaped, too.
+_FOLD: Final = r"\\\r?\n[ ]{0,40}(?![ ]|\\[ ])"
+_ESCAPED: Final = re.compile(rf"{_FOLD}|{_ESCAPE}")
 _WORD: Final = re.compile(rf"[{_UNSPACED}]|{_LETTER}+")
 _WORD_OR_ESCAPE: Final = re.compile(
     # What JSON, YAML and Python write for line breaks, quotes and blanks ends a word.
-    rf"""\\{{1,4}}[nrtbf"'/_]|(?P<word>[{_UNSPACED}]|(?:{_ESCAPE}|{_LETTER})+)"""
+    rf"""\\{{1,4}}[nrtbf"'/_]|(?P<word>[{_UNSPACED}]|(?:{_FOLD}|{_ESCAPE}|{_LETTER})+)"""
 )
 _SURROGATES: Final = re.compile(r"[\ud800-\udbff][\udc00-\udfff]")
 
@@ -157,6 +159,8 @@ class _Words:
 
 
 def _read(escape: re.Match[str]) -> str:
+    if "\n" in escape[0]:
+        return ""
     if escape[0].startswith("&"):
         return html.unescape(f"&{escape[0][1:].replace('amp;', '') or 'amp;'}")
     return chr(int(escape[0].lstrip("\\")[1:], 16))
@@ -297,8 +301,7 @@ class Prompts:
         # In this order: a sentence that two texts share is the ending of one rather than a piece
         # from the middle of the other.
         for at in left:
-            if self._is_read_by_words(words[at]):
-                found[at] = texts[at]
+            found[at] = self._read_by_words(texts[at], words[at]) or None
         left = [at for at in left if found[at] is None]
         pieces = {at: self._beginning(texts[at], words[at]) for at in left}
         for at in left:
@@ -395,14 +398,35 @@ class Prompts:
     def _is_whole(self, words: _Words) -> bool:
         return len(words.line) - 2 >= MIN_BEGINNING and words.line in self._words.line
 
-    def _is_read_by_words(self, words: _Words) -> bool:
-        """Whether a text stands there but for what interrupts it; takes its places."""
+    def _read_by_words(self, text: str, words: _Words) -> str:
+        """What of a text stands there if most of it does; takes its places.
+
+        All of it, if only marks and numbers interrupt it. What was taken out of it, such as a
+        number that was masked or a last sentence, was not read.
+        """
         runs = [*self._whole_runs(words)] or [*self._runs(words, TAKEN)]
         covered = sum(run.length for run in runs)
         if covered < MIN_WHOLE * len(words.words) or not self._has_own(runs, covered):
-            return False
+            return ""
         for run in runs:
             self._take(*self._place_of(run))
+        if self._is_interrupted_alone(words, runs):
+            return text
+        return self._together(text, [self._piece(text, words, run) for run in runs])
+
+    def _is_interrupted_alone(self, words: _Words, runs: Sequence[_Run]) -> bool:
+        """Whether the words between the runs of a text stand between their places as well."""
+        there = self._words.words
+        ends = [(0, None), *((run.start + run.length, run.place + run.length) for run in runs)]
+        begins = [*((run.start, run.place) for run in runs), (len(words.words), None)]
+        for (start, place), (end, until) in zip(ends, begins, strict=True):
+            missing = words.words[start:end]
+            reach = 3 * len(missing) + IN_ROW
+            first = max(0, (until or 0) - reach) if place is None else place
+            last = first + reach if until is None or until < first else min(until, first + reach)
+            around = iter(there[first:last])
+            if not all(word in around for word in missing):
+                return False
         return True
 
     def _has_own(self, runs: Sequence[_Run], covered: int) -> bool:
@@ -591,17 +615,18 @@ class Prompts:
             if is_all or until - place >= MIN_EVIDENCE or run.length >= MANY:
                 yield place, until
 
-    def left(self, known: Iterable[str]) -> Iterator[str]:
+    def left(self, known: Iterable[Known]) -> Iterator[str]:
         """Yield what of the prompts no known text explains: a prompt, or paragraphs of it.
 
         A paragraph that holds a known text is the frame that a template has put around it, and one
         that shares most of its words with them was made of them. What goes on behind the end of a
-        known text is a paragraph by itself.
+        known text is a paragraph by itself. What a model has quoted is not explained by its words.
         """
         explained, shared = _Places(), set[int]()
-        for text in known:
+        for text, told in known:
             words = _Words(text)
             runs = [*self._runs(words, WRITTEN)]
+            runs = [each for each in runs if told is None or not told.has_row(words, each)]
             shared.update(at for run in runs for at in range(run.place, run.place + run.length))
             for start, end in (*self._exact_places(text.strip()), *self._proven(runs, words)):
                 explained.add(start, end)
@@ -676,12 +701,16 @@ def _first_places(around: str, texts: Iterable[str]) -> Iterator[int]:
         yield place if text else -1
 
 
-def unexplained(texts: Iterable[str], known: Iterable[str]) -> Iterator[str]:
+Known = tuple[str, Prompts | None]
+"""A document, or what a model has written with what it was told."""
+
+
+def unexplained(texts: Iterable[str], known: Iterable[Known]) -> Iterator[str]:
     """Yield what no known text explains of others, as ``Prompts.left`` tells it."""
-    known = [*filter(None, map(str.strip, known))]
+    pairs = [(text.strip(), told) for text, told in known if text.strip()]
     # Most consist of nothing but documents, which is told without a look at their words.
-    rest = [text for text in texts if not _is_explained(text, known)]
-    return Prompts(rest).left(known) if rest else iter(())
+    rest = [text for text in texts if not _is_explained(text, [each for each, _ in pairs])]
+    return Prompts(rest).left(pairs) if rest else iter(())
 
 
 def _is_explained(text: str, known: Sequence[str]) -> bool:
