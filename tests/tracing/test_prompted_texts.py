@@ -254,6 +254,14 @@ def test_a_grade_is_no_part_of_an_answer_though_a_prompt_has_the_word(grade: str
     assert answering([grader, last], ANSWER) == [last]
 
 
+def test_parts_of_an_answer_that_say_the_same_all_took_part() -> None:
+    parts = [Generated(text, "It is not said.") for text in (LONG, OTHER)]
+    title = Generated("Name it.", "Questions")
+
+    joined = "1: It is not said.\n2: It is not said."
+    assert answering([*parts, title], joined) == parts
+
+
 def test_all_generations_count_where_none_has_the_words_of_the_answer() -> None:
     both = [Generated("a", "one thing"), Generated("b", "another thing")]
 

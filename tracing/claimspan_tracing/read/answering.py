@@ -189,6 +189,8 @@ def _shared_words(completion: str, response: str) -> float:
 def _is_part(each: Generated, last: Generated, response: str) -> bool:
     """Whether a response was joined of completions, and this one is another part of it."""
     text = each.completion.strip()
+    if text == last.completion.strip():  # models may have said the same of different documents
+        return response.count(text) > 1
     return len(text) >= MIN_HANDED_ON and text in response and text not in last.completion
 
 
