@@ -94,6 +94,13 @@ def test_no_attribute_name_stands_outside_of_the_table() -> None:
     assert stray == set()
 
 
+def test_every_tracer_meter_and_logger_comes_from_the_module_of_our_scope() -> None:
+    makes = re.compile(r"\bget_(tracer|meter|logger)\(")
+    found = [path.name for path in other_sources() if makes.search(path.read_text("utf-8"))]
+
+    assert found == ["scope.py"]
+
+
 def test_every_allowed_string_is_still_in_use() -> None:
     written = {text for path in other_sources() for text in strings_of(path.read_text("utf-8"))}
 

@@ -21,10 +21,12 @@ from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor
 from opentelemetry.trace import SpanContext
 from opentelemetry.util.types import Attributes
 
+import claimspan
 from claimspan.errors import JudgeError
 from claimspan.testing import ScriptedJudge
 from claimspan_langchain import ClaimspanCallbackHandler
 from claimspan_tracing import Finished, Status
+from claimspan_tracing.scope import SCHEMA_URL
 from claimspan_tracing.testing import InMemoryMonitor
 
 from lc_pipelines import rag_chain
@@ -346,3 +348,22 @@ def test_a_processor_that_raises_on_one_late_span_keeps_back_nothing_else(
     assert FAITHFULNESS in results(events.get_finished_logs())
     assert exemplars(points(reader), FAITHFULNESS)
     assert [each.outcome.status for each in sink.finished] == [Status.TIMEOUT, Status.EVALUATED]
+
+
+def test_spans_events_and_metrics_say_our_version_and_the_conventions_that_they_follow(
+    events: InMemoryLogRecordExporter, reader: InMemoryMetricReader
+) -> None:
+    with InMemoryMonitor() as monitor:
+        ask(monitor)
+        monitor.only_record()
+        spans = monitor.spans()
+
+    scopes = [span.instrumentation_scope for span in spans]
+    scopes += [log.instrumentation_scope for log in events.get_finished_logs()]
+    measured = reader.get_metrics_data()
+    assert measured is not None
+    scopes += [each.scope for found in measured.resource_metrics for each in found.scope_metrics]
+    assert len(scopes) > len(spans) + 1
+    assert {(each.name, each.version, each.schema_url) for each in scopes if each} == {
+        ("claimspan", claimspan.__version__, SCHEMA_URL)
+    }

@@ -72,6 +72,7 @@ from claimspan_tracing.read.passages import acknowledges, is_echo, names_evidenc
 from claimspan_tracing.redact.redaction import Redactor
 from claimspan_tracing.remote import RemoteEvaluation, judge_spool
 from claimspan_tracing.run.pipeline import AttachedPipeline, Inputs, filled
+from claimspan_tracing.scope import meter
 from claimspan_tracing.shared import default_monitor, warn_of_several
 from claimspan_tracing.suppression import is_suppressed, is_suppressed_by_us, run_suppressed
 from claimspan_tracing.text import join_bounded
@@ -137,6 +138,7 @@ __all__ = [
     "join_bounded",
     "judge_spool",
     "leave_out",
+    "meter",
     "named_text",
     "names_evidence",
     "note_ended_exporters",
