@@ -56,7 +56,8 @@ from claimspan_tracing.grades import (
 from claimspan_tracing.guard import Guard, safe_text
 from claimspan_tracing.job import JobKey
 from claimspan_tracing.lifecycle import restart_in_child
-from claimspan_tracing.model_objects import ModelObject, named_text, reply_of
+from claimspan_tracing.model_calls import NOT_KNOWN, ModelCall, named_text, package_of, read_call
+from claimspan_tracing.model_objects import ModelObject, reply_of
 from claimspan_tracing.monitor import EXIT_TIMEOUT, Monitor, MonitorOptions
 from claimspan_tracing.options import GroundTruthLike
 from claimspan_tracing.providers.chains import (
@@ -85,6 +86,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ANSWER_FIELDS",
     "EXIT_TIMEOUT",
+    "NOT_KNOWN",
     "AttachedPipeline",
     "Backend",
     "BackendWriter",
@@ -102,6 +104,7 @@ __all__ = [
     "Inputs",
     "JobKey",
     "Key",
+    "ModelCall",
     "ModelObject",
     "Monitor",
     "MonitorOptions",
@@ -143,7 +146,9 @@ __all__ = [
     "names_evidence",
     "note_ended_exporters",
     "open_capture",
+    "package_of",
     "processors_of",
+    "read_call",
     "reply_of",
     "request_context",
     "restart_in_child",

@@ -21,7 +21,7 @@ from opentelemetry.metrics import Histogram, Observation
 
 from claimspan_tracing import scope, semconv
 from claimspan_tracing.decide.status import Status
-from claimspan_tracing.job import Job
+from claimspan_tracing.job import GeneratorRun, Job
 from claimspan_tracing.records.table import Stats
 from claimspan_tracing.text import cut
 from claimspan_tracing.write.limits import MAX_METADATA_BYTES, Attributes
@@ -99,8 +99,10 @@ class FeedbackEvents:
 
 
 def _target(job: Job) -> Attributes:
-    """What was evaluated, by the name that Logfire's page of live evaluations groups events by."""
-    return {semconv.GEN_AI_EVALUATION_TARGET: cut(job.route, MAX_METADATA_BYTES)}
+    """What was evaluated: the route, by which Logfire groups events, and the response's own id."""
+    target: Attributes = {semconv.GEN_AI_EVALUATION_TARGET: cut(job.route, MAX_METADATA_BYTES)}
+    ids = [run.response_id for run in job.runs if isinstance(run, GeneratorRun)]
+    return target | ({semconv.GEN_AI_RESPONSE_ID: ids[-1]} if ids and ids[-1] else {})
 
 
 def _emit(
