@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 import pytest
+from langchain_core.messages import AIMessage, BaseMessage
 from opentelemetry._logs import SeverityNumber
 from opentelemetry.context import Context
 from opentelemetry.sdk._logs import (
@@ -29,7 +30,7 @@ from claimspan_tracing import Finished, Status
 from claimspan_tracing.scope import SCHEMA_URL
 from claimspan_tracing.testing import InMemoryMonitor
 
-from lc_pipelines import rag_chain
+from lc_pipelines import Echo, rag_chain
 from support import attributes, ids
 
 FAITHFULNESS: Final = "faithfulness"
@@ -79,6 +80,23 @@ def results(found: Sequence[ReadableLogRecord]) -> dict[str, Mapping[str, object
 
 
 # --- events ---
+
+
+class Named(Echo):
+    """A chat model whose provider gives each response an id."""
+
+    def _say(self, messages: list[BaseMessage]) -> AIMessage:
+        told = {"id": "chatcmpl-1"}
+        return super()._say(messages).model_copy(update={"response_metadata": told})
+
+
+def test_an_event_names_the_response_that_was_evaluated(events: InMemoryLogRecordExporter) -> None:
+    with InMemoryMonitor() as monitor:
+        rag_chain(model=Named()).invoke("q", {"callbacks": [ClaimspanCallbackHandler(monitor)]})
+        monitor.only_record()
+
+    found = results(events.get_finished_logs())
+    assert found[FAITHFULNESS]["gen_ai.response.id"] == "chatcmpl-1"
 
 
 def test_every_score_is_an_event_with_its_label_its_reason_and_its_judge(
