@@ -17,6 +17,7 @@ from claimspan.text.shapes import is_list, is_mapping
 
 __all__ = [
     "NOT_KNOWN",
+    "PROVIDERS",
     "ModelCall",
     "Provider",
     "first_number",
@@ -43,7 +44,7 @@ class Provider(NamedTuple):
     """OpenInference's ``llm.system``: whose API it is; empty if it has no name for that."""
 
 
-_PROVIDERS: Final = (
+PROVIDERS: Final = (
     (Provider("anthropic", "anthropic", "anthropic"), "anthropicvertex"),
     (Provider("aws.bedrock", "aws"), "bedrock bedrockconverse amazonbedrock chatbedrock aws"),
     (Provider("azure.ai.inference", "azure"), "azureai azureinference azureaiinference"),
@@ -69,7 +70,7 @@ and signs, as names, parts of modules or beginnings of classes."""
 
 _BY_SPELLING: Final = {
     spelling: provider
-    for provider, others in _PROVIDERS
+    for provider, others in PROVIDERS
     for spelling in (re.sub(r"\W|_", "", provider.name), *others.split())
 }
 
