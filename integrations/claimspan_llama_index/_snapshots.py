@@ -185,12 +185,14 @@ def _calls(message: ChatMessage) -> Sequence[object]:
     return [dict(each) if is_mapping(each) else each for each in found if each]
 
 
-def _told_by(response: ChatResponse | CompletionResponse) -> ModelCall:
+def _told_by(response: Any) -> ModelCall:
     # Read at once: what the provider has sent may be large, and nothing else needs it.
-    message = response.message if isinstance(response, ChatResponse) else response
-    sources: list[object] = [response.additional_kwargs, message.additional_kwargs, response.raw]
-    found = [each for each in sources if each]
-    return read_call((), found) if found else NOT_KNOWN
+    message = getattr(response, "message", None)
+    extras = (response.additional_kwargs, getattr(message, "additional_kwargs", None))
+    sources = [each for each in extras if each]
+    if response.raw is not None:
+        sources.append(response.raw)
+    return read_call((), sources) if sources else NOT_KNOWN
 
 
 def _answer(response: Any, known: Known, depth: int) -> Answer:

@@ -13,7 +13,7 @@ from haystack.dataclasses import ChatMessage as HaystackMessage
 from langchain_core.language_models import FakeListLLM
 from langchain_core.messages import AIMessage, BaseMessage
 from llama_index.core.llms import ChatMessage, ChatResponse, LLMMetadata
-from llama_index.core.llms.callbacks import llm_chat_callback
+from llama_index.core.llms.callbacks import llm_chat_callback  # pyright: ignore[reportUnknownVariableType] - untyped there
 from opentelemetry.sdk.trace import ReadableSpan
 
 import claimspan_haystack
@@ -173,7 +173,7 @@ class Served(LlamaEcho):
     def metadata(self) -> LLMMetadata:
         return LLMMetadata(model_name="unknown", is_chat_model=True)
 
-    @llm_chat_callback()
+    @llm_chat_callback()  # pyright: ignore[reportUntypedFunctionDecorator] - as above
     def chat(self, messages: Any, **kwargs: Any) -> ChatResponse:
         raw: dict[str, Any] = {"id": "chatcmpl-1", "model": SAID["gen_ai.response.model"]}
         raw |= {"choices": [{"finish_reason": "stop"}], "usage": {"prompt_tokens": 3}}
