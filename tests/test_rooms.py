@@ -56,12 +56,16 @@ CORE_ROOMS: Final[Mapping[str, frozenset[str]]] = {
 }
 """Room of core to the rooms that it may import. Only ``python -m`` imports the cli."""
 
-SHARED: Final = frozenset({"blocking", "guard", "semconv", "suppression", "text"})
+SHARED: Final = frozenset(
+    {"blocking", "guard", "model_calls", "scope", "semconv", "suppression", "text"}
+)
 """The modules of tracing that every room may use."""
 
 TRACING_ROOMS: Final[Mapping[str, frozenset[str]]] = {
     "guard": frozenset(),
     "semconv": frozenset(),
+    "scope": frozenset({"semconv"}),
+    "model_calls": frozenset(),
     "blocking": frozenset(),
     "suppression": frozenset({"blocking"}),
     "text": frozenset(),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ import pytest
 
 from claimspan.metrics import METRICS
 from claimspan_tracing import semconv
+from claimspan_tracing.model_calls import PROVIDERS, provider_of
 
 ROOT: Final = Path(__file__).parents[1]
 TABLE: Final = ROOT / "tracing" / "claimspan_tracing" / "semconv.py"
@@ -92,6 +94,13 @@ def test_no_attribute_name_stands_outside_of_the_table() -> None:
         for name in attribute_names(path.read_text(encoding="utf-8"))
     }
     assert stray == set()
+
+
+def test_every_tracer_meter_and_logger_comes_from_the_module_of_our_scope() -> None:
+    makes = re.compile(r"\bget_(tracer|meter|logger)\(")
+    found = [path.name for path in other_sources() if makes.search(path.read_text("utf-8"))]
+
+    assert found == ["scope.py"]
 
 
 def test_every_allowed_string_is_still_in_use() -> None:
@@ -226,3 +235,60 @@ def test_claims_of_the_ground_truth_have_names_of_their_own() -> None:
 def test_chunks_and_scores_have_the_names_of_openinference() -> None:
     assert semconv.document(2, "content") == "retrieval.documents.2.document.content"
     assert semconv.annotation(1, "score") == "evaluations.1.evaluation.score"
+
+
+# --- the conventions of others ---
+
+CONVENTIONS: Final = json.loads((ROOT / "tests" / "conventions.json").read_text("utf-8"))
+"""The names of both conventions, with the version that they were taken from."""
+
+DEVIATIONS: Final = {
+    "gen_ai.evaluation.target": "an extension that Logfire groups evaluations by",
+    "gen_ai.evaluation.evaluator.version": "as above: scores of two versions are not comparable",
+    "error.type": "of OpenTelemetry's general conventions",
+}
+"""Names that neither of the two has."""
+
+OTHER_OPERATIONS: Final = {
+    "evaluation": "no operation is predefined for the judging of an answer",
+    "rerank": "only read: some instrumentations write it",
+}
+
+OTHER_PROVIDERS: Final = {"ibm": "OpenInference has no name for it"}
+
+
+def names_on_the_page() -> set[str]:
+    """The attributes that docs/names.md lists; what is written is held against it elsewhere."""
+    page = (ROOT / "docs" / "names.md").read_text(encoding="utf-8")
+    sections = re.findall(
+        r"^## (?:Attributes|Log events).*?(?=^## )", page, re.MULTILINE | re.DOTALL
+    )
+    listed = re.findall(r"^\| `([^`]+)` \|", "".join(sections), re.MULTILINE)
+    return {name for name in listed if not name.startswith("claimspan.")}
+
+
+def test_every_name_is_one_of_the_conventions_or_a_deviation_with_its_reason() -> None:
+    known = {name for each in CONVENTIONS.values() for name in each["attributes"]}
+    names = names_on_the_page()
+
+    assert len(names) > 40
+    # A list of OpenInference's has the number of the item between two names.
+    unknown = {n for n in names if not known.issuperset(re.split(r"\.\d+\.", n))}
+    assert unknown == set(DEVIATIONS)
+
+
+def test_every_provider_of_the_registry_has_its_names_and_no_other_has() -> None:
+    said = CONVENTIONS["opentelemetry"]["providers"]
+    theirs = {provider_of(name).openinference for name in said}
+
+    assert {provider_of(name).name for name in said} == set(said)
+    assert {provider.name for provider, _ in PROVIDERS} == set(said)
+    assert theirs - set(CONVENTIONS["openinference"]["providers"]) == set(OTHER_PROVIDERS)
+    systems = {provider_of(name).system for name in said} - {""}
+    assert systems == set(CONVENTIONS["openinference"]["systems"])
+
+
+def test_every_operation_is_one_of_the_registry_or_a_deviation() -> None:
+    ours = {value for name, value in constants().items() if name.startswith("OPERATION_")}
+
+    assert ours - set(CONVENTIONS["opentelemetry"]["operations"]) == set(OTHER_OPERATIONS)

@@ -15,12 +15,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final, Literal
 
-from opentelemetry import metrics
-
 from claimspan.errors import ConfigError
 from claimspan_celery._broker import MAX_BYTES, why
 from claimspan_tracing import Job, Outcome, Status, semconv
-from claimspan_tracing.adapters import RemoteEvaluation
+from claimspan_tracing.adapters import RemoteEvaluation, meter
 
 __all__ = [
     "DAY_SECONDS",
@@ -322,7 +320,7 @@ class Processing:
         self._store = store
         self._limits = limits
         self._failures = 0
-        self._counter = metrics.get_meter(semconv.SCOPE).create_counter(
+        self._counter = meter().create_counter(
             semconv.JOBS_COUNTER, unit="{job}", description="Jobs by what a worker did with them."
         )
 

@@ -28,6 +28,7 @@ from claimspan_haystack._tracer import (
     AGENT_RUN,
     CHAT_GENERATOR_RUN,
     DOCUMENTS_WRITTEN,
+    PACKAGES,
     REPLIES_KEY,
     is_converter,
     operation_of,
@@ -44,6 +45,7 @@ from claimspan_tracing.adapters import (
     is_grade,
     is_list,
     is_mapping,
+    read_call,
     says_grade,
     structured_text,
 )
@@ -115,14 +117,15 @@ def generation_of(run: Run) -> Generation:
     # A tool has found something: it has not failed, and does not repeat what the model has told it.
     found = [m for m in tools if any(map(_has_found, m.tool_call_results))]
     meta = _meta(run.outputs)
-    usage = meta.get("usage")
-    tokens: Mapping[object, object] = usage if is_mapping(usage) else {}
+    given: Mapping[object, object] = run.inputs if is_mapping(run.inputs) else {}
+    package = PACKAGES.match(operation_of(run).qualified)
     return Generation(
         prompt=told,
         completion=_completed(run),
         model=meta.get("model"),
-        input_tokens=_count(tokens, "prompt_tokens", "input_tokens"),
-        output_tokens=_count(tokens, "completion_tokens", "output_tokens"),
+        provider=package and package[1],
+        call=read_call([given.get("generation_kwargs")], [meta]),
+        is_completion="prompt" in given and "messages" not in given,
         tool_results=[said(message) for message in found],
         messages=[(message.role.value, said(message)) for message in messages],
     )
@@ -231,12 +234,6 @@ def _meta(outputs: object) -> Mapping[object, object]:
         if is_mapping(meta):
             return meta
     return {}
-
-
-def _count(usage: Mapping[object, object], *keys: str) -> int | None:
-    # OpenAI's names and Anthropic's; Haystack passes on what the service sent.
-    counts = [usage[key] for key in keys if key in usage]
-    return next((count for count in counts if isinstance(count, int)), None)
 
 
 RESPONSE_KEYS: Final = (

@@ -39,6 +39,7 @@ from claimspan_tracing.adapters import (
 __all__ = [
     "CHAT_GENERATOR_RUN",
     "DOCUMENTS_WRITTEN",
+    "PACKAGES",
     "PIPELINE_RUNS",
     "QUERY_NAME",
     "REPLIES_KEY",
@@ -62,6 +63,11 @@ PIPELINE_RUNS: Final = ("haystack.pipeline.run", "haystack.async_pipeline.run")
 
 GENERATOR_RUNS: Final = ("haystack.agent.step.llm", CHAT_GENERATOR_RUN)
 """Operations that are model calls."""
+
+PACKAGES: Final = re.compile(
+    r"haystack\w*\.components\.generators\.(?:chat\.)?(?!fallback\b|llm\b)(\w+)"
+)
+"""The module of a generator, which has the name of its provider; not of those around another."""
 
 AGENT_RUN: Final = "haystack.agent.run"
 TOOL_RUN: Final = "haystack.agent.step.tool"
@@ -99,6 +105,9 @@ class Operation:
     component: str = ""
     """Name of the component's class."""
 
+    qualified: str = ""
+    """The same with its module."""
+
     takes: Mapping[str, object] | None = None
     """The inputs that a component declares."""
 
@@ -111,6 +120,7 @@ class Operation:
         return Operation(
             name,
             tags.get("haystack.component.type") or "",
+            tags.get("haystack.component.fully_qualified_type") or "",
             tags.get("haystack.component.input_spec"),
             tags.get("haystack.component.output_spec"),
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import threading
 from collections.abc import Mapping, Sequence
 from copy import copy
@@ -13,12 +12,10 @@ from haystack.dataclasses import ChatMessage
 
 from claimspan.errors import ReplyError
 from claimspan.judges.llm.chat import ChatModel, ChatReply, Message
-from claimspan_tracing.adapters import ModelObject, is_list, named_text, reply_of
+from claimspan_haystack._tracer import PACKAGES
+from claimspan_tracing.adapters import ModelObject, is_list, named_text, package_of, reply_of
 
 __all__ = ["HaystackModel", "as_chat_model"]
-
-_PACKAGE: Final = re.compile(r"haystack\w*\.components\.generators\.(?:chat\.)?(\w+)")
-"""The module of a generator, which has the name of the provider."""
 
 _ARGUMENTS: Final = ("generation_kwargs", "api_params", "huggingface_pipeline_kwargs")
 """Attributes with arguments of the model, by their names."""
@@ -33,7 +30,7 @@ class HaystackModel(ModelObject):
         super().__init__(
             named_text(["model", "model_name", "azure_deployment"], settings[::-1])
             or type(given).__name__,
-            _provider_of(given),
+            package_of(type(given), PACKAGES) or type(given).__name__,
             settings,
         )
         self._given = given
@@ -85,12 +82,6 @@ def as_chat_model(given: object) -> ChatModel | None:
 
 def _has(sockets: Any, name: str) -> bool:
     return sockets is not None and name in sockets
-
-
-def _provider_of(given: Component) -> str:
-    modules = (_PACKAGE.match(each.__module__) for each in type(given).__mro__)
-    found = next((each for each in modules if each is not None), None)
-    return type(given).__name__ if found is None else found[1]
 
 
 def _messages(messages: Sequence[Message]) -> list[ChatMessage]:

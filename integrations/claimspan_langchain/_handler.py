@@ -214,7 +214,9 @@ class ClaimspanCallbackHandler(BaseCallbackHandler):
         """Report the start of a completion model."""
         name = kwargs.get("name")
         parent = _key(parent_run_id)
-        self._capture.start(_key(run_id), parent, RunKind.GENERATOR, name, prompts, metadata)
+        self._capture.start(
+            _key(run_id), parent, RunKind.GENERATOR, name, prompts, _with_top_p(metadata, kwargs)
+        )
 
     def on_chat_model_start(
         self,
@@ -230,7 +232,9 @@ class ClaimspanCallbackHandler(BaseCallbackHandler):
         name = kwargs.get("name")
         asked = [Asked(prompt) for prompt in messages]
         parent = _key(parent_run_id)
-        self._capture.start(_key(run_id), parent, RunKind.GENERATOR, name, asked, metadata)
+        self._capture.start(
+            _key(run_id), parent, RunKind.GENERATOR, name, asked, _with_top_p(metadata, kwargs)
+        )
 
     # When a reader abandons a stream, LangChain ends the model after the root. The capture ignores
     # a run whose tree is closed, so the late call needs no case of its own.
@@ -285,6 +289,15 @@ def _is_event_stream() -> bool:
     task = asyncio.current_task(loop)
     name: object = getattr(task and task.get_coro(), "__qualname__", "")
     return isinstance(name, str) and name.endswith(".consume_astream")
+
+
+def _with_top_p(
+    metadata: Mapping[str, object] | None, given: Mapping[str, object]
+) -> Mapping[str, object] | None:
+    """Return the metadata of a model with the one parameter that LangChain does not put there."""
+    parameters = given.get("invocation_params")
+    top_p = parameters.get("top_p") if is_mapping(parameters) else None
+    return metadata if top_p is None else {**(metadata or {}), "ls_top_p": top_p}
 
 
 def _with_tags(metadata: Mapping[str, object] | None, tags: object) -> Mapping[str, object] | None:

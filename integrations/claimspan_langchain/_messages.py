@@ -29,7 +29,7 @@ __all__ = [
     "role_of",
     "said_of",
     "text_of",
-    "usage_of",
+    "told_by",
 ]
 
 ROLES: Final = {
@@ -214,11 +214,16 @@ def first_generation(result: object) -> Generation | None:
     return result.generations[0][0]
 
 
-def usage_of(result: object) -> tuple[int | None, int | None]:
-    """Return input and output tokens, which only messages of chat models carry."""
-    message = getattr(first_generation(result), "message", None)
-    usage: object = getattr(message, "usage_metadata", None)
-    if not is_mapping(usage):
-        return None, None
-    given, said = usage.get("input_tokens"), usage.get("output_tokens")
-    return given if isinstance(given, int) else None, said if isinstance(said, int) else None
+def told_by(result: object) -> Sequence[object]:
+    """Return where a provider's id, model, finish reason and tokens may be, the surest first."""
+    first = first_generation(result)
+    message = getattr(first, "message", None)
+    # LangChain gives a message an id of its own if its provider's package has none.
+    id_ = str(getattr(message, "id", None) or "")
+    return (
+        {"usage": getattr(message, "usage_metadata", None)},
+        getattr(message, "response_metadata", None),
+        getattr(first, "generation_info", None),
+        getattr(result, "llm_output", None),
+        {"id": "" if id_.removeprefix("lc_").startswith("run-") else id_},
+    )

@@ -37,7 +37,7 @@ from claimspan_langchain._messages import (
     role_of,
     said_of,
     text_of,
-    usage_of,
+    told_by,
 )
 from claimspan_tracing.adapters import (
     ANSWER_FIELDS,
@@ -55,6 +55,7 @@ from claimspan_tracing.adapters import (
     is_list,
     is_mapping,
     is_review,
+    read_call,
     structured_text,
     texts_in,
     value_at,
@@ -214,15 +215,16 @@ class LangChainReader(Reader):
 
     def generation(self, run: Run) -> Generation:
         """Return prompt, completion, model and tokens of a model run."""
-        given, said = usage_of(run.outputs)
+        # ``ls_*`` keys are what LangChain itself adds to the metadata, for LangSmith.
+        own = {key[3:]: value for key, value in run.metadata.items() if key.startswith("ls_")}
         messages = prompt_messages(run.inputs)
         return Generation(
             prompt=prompt_of(run.inputs),
             completion=completion_of(run.outputs),
-            model=run.metadata.get("ls_model_name"),
-            provider=run.metadata.get("ls_provider"),
-            input_tokens=given,
-            output_tokens=said,
+            model=own.get("model_name"),
+            provider=own.get("provider"),
+            call=read_call([own], told_by(run.outputs)),
+            is_completion=own.get("model_type") == "llm",
             tool_results=tool_results(messages),
             messages=[role_and_text(message) for message in messages],
         )

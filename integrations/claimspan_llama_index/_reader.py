@@ -17,10 +17,12 @@ from llama_index.core.response_synthesizers import BaseSynthesizer
 from llama_index.core.response_synthesizers import Generation as WithoutNodes
 from llama_index.core.tools import BaseTool
 
+from claimspan_llama_index._models import PACKAGES, name_of
 from claimspan_llama_index._roles import ASKED_BESIDE
 from claimspan_llama_index._snapshots import Answer, Call, Fields, Said, ToolResult, documents_of
 from claimspan_llama_index._streams import StreamedAnswer
 from claimspan_tracing.adapters import (
+    NOT_KNOWN,
     Document,
     Generation,
     Reader,
@@ -35,6 +37,8 @@ from claimspan_tracing.adapters import (
     is_list,
     is_mapping,
     join_bounded,
+    package_of,
+    read_call,
     structured_text,
 )
 from claimspan_tracing.adapters import fields_of as plain_fields_of
@@ -178,8 +182,9 @@ class LlamaIndexReader(Reader):
     def generation(self, run: Run) -> Generation:
         """Return prompt, completion, model and tokens of a model run."""
         call, said = call_of(run), run.outputs
-        model = call.instance.metadata.model_name if isinstance(call.instance, LLM) else None
-        tokens = said.tokens if isinstance(said, Said) else (None, None)
+        model = call.instance if isinstance(call.instance, LLM) else None
+        told = said.call if isinstance(said, Said) else NOT_KNOWN
+        asked = [call.flat(), getattr(model, "additional_kwargs", None), model]
         messages = messages_in(given_to(call))
         results = [each.text for each in messages if ROLES.get(each.role) == "tool"]
         results = [text for text in results if has_found(text)]
@@ -187,9 +192,10 @@ class LlamaIndexReader(Reader):
         return Generation(
             prompt=_prompt(call),
             completion=_completed(run),
-            model=model,
-            input_tokens=_number(tokens[0]),
-            output_tokens=_number(tokens[1]),
+            model=model and name_of(model),
+            provider=model and package_of(type(model), PACKAGES),
+            call=read_call(asked, [told]),
+            is_completion=model is not None and not model.metadata.is_chat_model,
             tool_results=[text for text in results if text.strip() not in nothing],
             messages=[(ROLES.get(each.role, ""), each.text) for each in messages],
         )
@@ -264,10 +270,6 @@ def _prompt(call: Call) -> str:
     if isinstance(given, str):
         return given
     return join_bounded((f"{each.role}: {each.text}" for each in messages_in(given)), "\n")
-
-
-def _number(value: object) -> int | None:
-    return value if isinstance(value, int) else None
 
 
 QUERY_KEYS: Final = (

@@ -33,7 +33,14 @@ from llama_index.core.tools import ToolOutput
 from llama_index.core.workflow import Event
 from pydantic import BaseModel
 
-from claimspan_tracing.adapters import Document, is_list, is_mapping
+from claimspan_tracing.adapters import (
+    NOT_KNOWN,
+    Document,
+    ModelCall,
+    is_list,
+    is_mapping,
+    read_call,
+)
 
 __all__ = ["Answer", "Call", "Fields", "Known", "Said", "ToolResult", "documents_of", "taken"]
 
@@ -79,8 +86,8 @@ class Said:
     role: str
     text: str
 
-    tokens: tuple[object, object] = (None, None)
-    """Of the prompt and of the completion, where the model's integration passes them on."""
+    call: ModelCall = NOT_KNOWN
+    """What its provider says of the call."""
 
     calls: Sequence[object] = ()
     """The arguments with which it calls tools, of each call."""
@@ -178,12 +185,14 @@ def _calls(message: ChatMessage) -> Sequence[object]:
     return [dict(each) if is_mapping(each) else each for each in found if each]
 
 
-def _tokens(response: ChatResponse | CompletionResponse) -> tuple[object, object]:
-    # By convention they are here, under OpenAI's names.
-    counted: object = getattr(response, "additional_kwargs", None)
-    if not is_mapping(counted):
-        return None, None
-    return counted.get("prompt_tokens"), counted.get("completion_tokens")
+def _told_by(response: Any) -> ModelCall:
+    # Read at once: what the provider has sent may be large, and nothing else needs it.
+    message = getattr(response, "message", None)
+    extras = (response.additional_kwargs, getattr(message, "additional_kwargs", None))
+    sources = [each for each in extras if each]
+    if response.raw is not None:
+        sources.append(response.raw)
+    return read_call((), sources) if sources else NOT_KNOWN
 
 
 def _answer(response: Any, known: Known, depth: int) -> Answer:
@@ -226,10 +235,13 @@ _TAKERS: Final[Sequence[tuple[type[Any] | tuple[type[Any], ...], _Taker | None]]
     (
         ChatResponse,
         lambda r, known, depth: Said(
-            r.message.role.value, _text(r.message), _tokens(r), _calls(r.message)
+            r.message.role.value, _text(r.message), _told_by(r), _calls(r.message)
         ),
     ),
-    (CompletionResponse, lambda response, known, depth: Said("", response.text, _tokens(response))),
+    (
+        CompletionResponse,
+        lambda response, known, depth: Said("", response.text, _told_by(response)),
+    ),
     ((Response, PydanticResponse, AgentChatResponse), _answer),
     (QueryBundle, lambda query, known, depth: query.query_str),
     (

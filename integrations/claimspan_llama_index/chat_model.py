@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Final
 
@@ -14,12 +13,10 @@ from llama_index.core.base.llms.types import ChatMessage, ChatResponse, TextBloc
 from llama_index.core.callbacks import CallbackManager
 
 from claimspan.judges.llm.chat import ChatModel, ChatReply, Message
-from claimspan_tracing.adapters import ModelObject, named_text, reply_of
+from claimspan_llama_index._models import PACKAGES, name_of
+from claimspan_tracing.adapters import ModelObject, package_of, reply_of
 
 __all__ = ["LlamaIndexModel", "as_chat_model"]
-
-_PACKAGE: Final = re.compile(r"llama_index\.llms\.(\w+)")
-"""The module of a model, whose package has the name of the provider."""
 
 
 class LlamaIndexModel(ModelObject):
@@ -27,12 +24,10 @@ class LlamaIndexModel(ModelObject):
 
     def __init__(self, given: BaseLLM) -> None:
         """Take a language model."""
-        name = given.metadata.model_name
         arguments: object = getattr(given, "additional_kwargs", None)
         super().__init__(
-            # What LlamaIndex calls a model whose class does not say its name.
-            (named_text(["model"], [given]) if name == "unknown" else name) or type(given).__name__,
-            _provider_of(given),
+            name_of(given) or type(given).__name__,
+            package_of(type(given), PACKAGES) or type(given).__name__,
             [arguments, given],
         )
         silent = CallbackManager()
@@ -59,12 +54,6 @@ def as_chat_model(given: object) -> ChatModel | None:
         None if it is no language model.
     """
     return LlamaIndexModel(given) if isinstance(given, BaseLLM) else None
-
-
-def _provider_of(given: BaseLLM) -> str:
-    modules = (_PACKAGE.match(each.__module__) for each in type(given).__mro__)
-    found = next((each for each in modules if each is not None), None)
-    return type(given).__name__ if found is None else found[1]
 
 
 def _messages(messages: Sequence[Message]) -> list[ChatMessage]:

@@ -64,6 +64,7 @@ from claimspan_tracing.adapters import (
     Document,
     Generation,
     Key,
+    ModelCall,
     Reader,
     Retrieval,
     Run,
@@ -275,12 +276,15 @@ class SpanReader(Reader):
             prompt=_whole_prompt(run, models),
             completion=next((text for each in every if (text := completed(each))), ""),
             model=_first(every, semconv.LLM_MODEL_NAME, semconv.GEN_AI_REQUEST_MODEL),
-            provider=_first(every, semconv.GEN_AI_PROVIDER_NAME),
-            input_tokens=_count(
-                every, semconv.LLM_TOKENS_PROMPT, semconv.GEN_AI_USAGE_INPUT_TOKENS
-            ),
-            output_tokens=_count(
-                every, semconv.LLM_TOKENS_COMPLETION, semconv.GEN_AI_USAGE_OUTPUT_TOKENS
+            provider=_first(every, semconv.GEN_AI_PROVIDER_NAME, semconv.LLM_PROVIDER),
+            call=ModelCall(
+                response_id=str(_first(every, semconv.GEN_AI_RESPONSE_ID) or ""),
+                input_tokens=_count(
+                    every, semconv.LLM_TOKENS_PROMPT, semconv.GEN_AI_USAGE_INPUT_TOKENS
+                ),
+                output_tokens=_count(
+                    every, semconv.LLM_TOKENS_COMPLETION, semconv.GEN_AI_USAGE_OUTPUT_TOKENS
+                ),
             ),
             messages=messages[0] if messages else (),
             tool_results=next((found for each in every if (found := tool_results(each))), ()),

@@ -374,10 +374,11 @@ async def test_one_schema_holds_for_the_spans_of_every_framework(
     for kind, schema in schemas.items():
         found = attributes(spans.one(kind))
         assert {name: type(found[name]) for name in schema if name in found} == schema
-    assert {span.name.split()[0] for span in spans.all} == {
+    begins = {span.name.split()[0] for span in spans.all}
+    assert len(begins & {"chat", "text_completion"}) == 1  # the model of LlamaIndex's is no chat
+    assert begins - {"chat", "text_completion"} == {
         "invoke_workflow",
         "retrieval",
-        "chat",
         "claimspan.evaluate",
     }
 

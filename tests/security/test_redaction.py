@@ -336,7 +336,7 @@ def test_options_that_would_show_raw_texts_are_refused(
         Monitor(ScriptedJudge(), **options)  # type: ignore[arg-type] # pyright: ignore[reportArgumentType] - what is wrong about them
 
 
-@pytest.mark.parametrize("value", ["NO_CONTENT", "false", "EVENT_ONLY"])
+@pytest.mark.parametrize("value", ["NO_CONTENT", "false", "EVENT_ONLY", "NO-CONTENT"])
 def test_the_environment_may_forbid_content(
     make_monitor: MonitorFactory, spans: Spans, monkeypatch: pytest.MonkeyPatch, value: str
 ) -> None:
@@ -346,6 +346,17 @@ def test_the_environment_may_forbid_content(
 
     assert "input.value" not in attributes(spans.root)
     assert status(spans) == "evaluated"
+
+
+@pytest.mark.parametrize("value", ["", "SPAN_ONLY", "span_and_event", "true"])
+def test_the_environment_may_ask_for_the_content_that_is_captured_by_default(
+    make_monitor: MonitorFactory, spans: Spans, monkeypatch: pytest.MonkeyPatch, value: str
+) -> None:
+    monkeypatch.setenv("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", value)
+
+    ask(make_monitor(), "the query")
+
+    assert "input.value" in attributes(spans.root)
 
 
 def test_the_environment_does_not_allow_what_the_option_forbids(

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 import pytest
+from langchain_core.messages import AIMessage, BaseMessage
 from opentelemetry._logs import SeverityNumber
 from opentelemetry.context import Context
 from opentelemetry.sdk._logs import (
@@ -21,13 +22,15 @@ from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor
 from opentelemetry.trace import SpanContext
 from opentelemetry.util.types import Attributes
 
+import claimspan
 from claimspan.errors import JudgeError
 from claimspan.testing import ScriptedJudge
 from claimspan_langchain import ClaimspanCallbackHandler
 from claimspan_tracing import Finished, Status
+from claimspan_tracing.scope import SCHEMA_URL
 from claimspan_tracing.testing import InMemoryMonitor
 
-from lc_pipelines import rag_chain
+from lc_pipelines import Echo, rag_chain
 from support import attributes, ids
 
 FAITHFULNESS: Final = "faithfulness"
@@ -77,6 +80,23 @@ def results(found: Sequence[ReadableLogRecord]) -> dict[str, Mapping[str, object
 
 
 # --- events ---
+
+
+class Named(Echo):
+    """A chat model whose provider gives each response an id."""
+
+    def _say(self, messages: list[BaseMessage]) -> AIMessage:
+        told = {"id": "chatcmpl-1"}
+        return super()._say(messages).model_copy(update={"response_metadata": told})
+
+
+def test_an_event_names_the_response_that_was_evaluated(events: InMemoryLogRecordExporter) -> None:
+    with InMemoryMonitor() as monitor:
+        rag_chain(model=Named()).invoke("q", {"callbacks": [ClaimspanCallbackHandler(monitor)]})
+        monitor.only_record()
+
+    found = results(events.get_finished_logs())
+    assert found[FAITHFULNESS]["gen_ai.response.id"] == "chatcmpl-1"
 
 
 def test_every_score_is_an_event_with_its_label_its_reason_and_its_judge(
@@ -346,3 +366,22 @@ def test_a_processor_that_raises_on_one_late_span_keeps_back_nothing_else(
     assert FAITHFULNESS in results(events.get_finished_logs())
     assert exemplars(points(reader), FAITHFULNESS)
     assert [each.outcome.status for each in sink.finished] == [Status.TIMEOUT, Status.EVALUATED]
+
+
+def test_spans_events_and_metrics_say_our_version_and_the_conventions_that_they_follow(
+    events: InMemoryLogRecordExporter, reader: InMemoryMetricReader
+) -> None:
+    with InMemoryMonitor() as monitor:
+        ask(monitor)
+        monitor.only_record()
+        spans = monitor.spans()
+
+    scopes = [span.instrumentation_scope for span in spans]
+    scopes += [log.instrumentation_scope for log in events.get_finished_logs()]
+    measured = reader.get_metrics_data()
+    assert measured is not None
+    scopes += [each.scope for found in measured.resource_metrics for each in found.scope_metrics]
+    assert len(scopes) > len(spans) + 1
+    assert {(each.name, each.version, each.schema_url) for each in scopes if each} == {
+        ("claimspan", claimspan.__version__, SCHEMA_URL)
+    }

@@ -56,7 +56,8 @@ from claimspan_tracing.grades import (
 from claimspan_tracing.guard import Guard, safe_text
 from claimspan_tracing.job import JobKey
 from claimspan_tracing.lifecycle import restart_in_child
-from claimspan_tracing.model_objects import ModelObject, named_text, reply_of
+from claimspan_tracing.model_calls import NOT_KNOWN, ModelCall, named_text, package_of, read_call
+from claimspan_tracing.model_objects import ModelObject, reply_of
 from claimspan_tracing.monitor import EXIT_TIMEOUT, Monitor, MonitorOptions
 from claimspan_tracing.options import GroundTruthLike
 from claimspan_tracing.providers.chains import (
@@ -73,6 +74,7 @@ from claimspan_tracing.read.vocabulary import QUESTION_NAMES
 from claimspan_tracing.redact.redaction import Redactor
 from claimspan_tracing.remote import RemoteEvaluation, judge_spool
 from claimspan_tracing.run.pipeline import AttachedPipeline, Inputs, filled
+from claimspan_tracing.scope import meter
 from claimspan_tracing.shared import default_monitor, warn_of_several
 from claimspan_tracing.suppression import is_suppressed, is_suppressed_by_us, run_suppressed
 from claimspan_tracing.text import join_bounded
@@ -85,6 +87,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ANSWER_FIELDS",
     "EXIT_TIMEOUT",
+    "NOT_KNOWN",
     "QUESTION_NAMES",
     "AttachedPipeline",
     "Backend",
@@ -103,6 +106,7 @@ __all__ = [
     "Inputs",
     "JobKey",
     "Key",
+    "ModelCall",
     "ModelObject",
     "Monitor",
     "MonitorOptions",
@@ -139,11 +143,14 @@ __all__ = [
     "join_bounded",
     "judge_spool",
     "leave_out",
+    "meter",
     "named_text",
     "names_evidence",
     "note_ended_exporters",
     "open_capture",
+    "package_of",
     "processors_of",
+    "read_call",
     "reply_of",
     "request_context",
     "restart_in_child",

@@ -14,7 +14,7 @@ from enum import StrEnum
 from functools import partial
 from typing import Final, NamedTuple, Self
 
-from opentelemetry._logs import SeverityNumber, get_logger  # the API's only path so far
+from opentelemetry._logs import SeverityNumber  # the API's only path so far
 
 from claimspan.errors import ConfigError
 from claimspan.evaluation.judgement import LOW_SCORE
@@ -27,6 +27,7 @@ from claimspan_tracing.deliver.delivery import Calls, Delivery
 from claimspan_tracing.estimates import Estimate, Observation, effective_size, estimate_mean
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.lifecycle import seconds_left
+from claimspan_tracing.scope import logger
 from claimspan_tracing.write.sinks import Finished
 
 __all__ = [
@@ -412,7 +413,7 @@ class AlertSink:
         self._threads: list[Delivery[tuple[Window, Sample]] | Calls[AlertEvent]] = [self._delivery]
         if self._calls is not None:
             self._threads.append(self._calls)
-        self._logs = get_logger(semconv.SCOPE)
+        self._logs = logger()
 
     def write(self, finished: Finished) -> None:
         """Take what the alerts need of a record."""

@@ -142,13 +142,34 @@ class GeneratorRun(_RunBelow):
     """Name of the model; empty if unknown."""
 
     provider: str = ""
-    """Name of the model's provider; empty if unknown."""
+    """Name of the model's provider by OpenTelemetry's registry; empty if unknown."""
+
+    operation: Literal["chat", "text_completion"] = "chat"
+    """What the model was asked to do, as ``gen_ai.operation.name``."""
 
     input_tokens: int | None = None
     """Tokens of the prompt; None if unknown."""
 
     output_tokens: int | None = None
     """Tokens of the completion; None if unknown."""
+
+    response_id: str = ""
+    """The provider's id of the response; empty if unknown."""
+
+    response_model: str = ""
+    """Name of the model that answered; empty if unknown."""
+
+    finish_reason: str = ""
+    """Why the model ended, in the provider's words; empty if unknown."""
+
+    temperature: float | None = None
+    """What was asked for; None if unknown, as the next two."""
+
+    top_p: float | None = None
+    """The share of probability that tokens were chosen from."""
+
+    max_tokens: int | None = None
+    """Most tokens of the completion."""
 
     messages: tuple[Message, ...] = ()
     """The last messages of ``prompt`` and its system message; empty for a prompt without any."""

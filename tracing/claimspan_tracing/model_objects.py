@@ -18,48 +18,15 @@ from urllib.parse import urlsplit
 from claimspan.concurrency import DaemonPool
 from claimspan.daemon_threads import start_daemon
 from claimspan.judges.llm.chat import ChatReply, ChatRequest, Form, Message
-from claimspan.text.shapes import is_list, is_mapping
+from claimspan_tracing.model_calls import first_number, named_text, provider_of, read_call, value_of
 from claimspan_tracing.suppression import run_suppressed
 
-__all__ = ["ModelObject", "named_text", "reply_of"]
+__all__ = ["ModelObject", "reply_of"]
 
-_PROVIDERS: Final = {
-    "amazon_bedrock": "aws.bedrock",
-    "azure": "azure.ai.openai",
-    "azure_openai": "azure.ai.openai",
-    "bedrock": "aws.bedrock",
-    "bedrock_converse": "aws.bedrock",
-    "gemini": "gcp.gemini",
-    "google_ai": "gcp.gemini",
-    "google_genai": "gcp.gemini",
-    "google_vertex": "gcp.vertex_ai",
-    "google_vertexai": "gcp.vertex_ai",
-    "ibm": "ibm.watsonx.ai",
-    "mistral": "mistral_ai",
-    "mistralai": "mistral_ai",
-    "vertex": "gcp.vertex_ai",
-    "watsonx": "ibm.watsonx.ai",
-    "xai": "x_ai",
-}
-"""The frameworks' names of providers to OpenTelemetry's, if they differ."""
-
-# Names that the clients of providers share, the most frequent first.
-_LIMITS: Final = (
-    *("max_tokens", "max_completion_tokens", "max_output_tokens", "max_new_tokens"),
-    *("max_tokens_to_sample", "num_predict", "maxTokens"),
-)
 _ADDRESSES: Final = (
     *("api_base_url", "openai_api_base", "azure_endpoint", "base_url", "api_base"),
     *("endpoint_url", "endpoint", "host", "url"),
 )
-_USAGES: Final = ("usage", "usage_metadata", "token_usage")
-_INPUT: Final = (
-    *("input_tokens", "prompt_tokens", "inputTokens", "prompt_token_count", "prompt_eval_count"),
-)
-_OUTPUT: Final = (
-    *("output_tokens", "completion_tokens", "outputTokens", "candidates_token_count", "eval_count"),
-)
-_ENDS: Final = ("finish_reason", "stop_reason", "done_reason", "stopReason", "finishReason")
 
 # Without a number: a server that hangs keeps its threads longer than the judge waits for it.
 _pool: Final = DaemonPool(None, name="claimspan-model")
@@ -85,12 +52,14 @@ class ModelObject(ABC):
                 mappings of its arguments, the first that has one.
         """
         self.model: Final = model
-        self.provider: Final = _PROVIDERS.get(provider, provider)
+        self.provider: Final = provider_of(provider).name
         self.address: Final = _origin(named_text(_ADDRESSES, settings))
         self.max_output_tokens: Final = _most_tokens(settings)
         # A client that tries again by itself has been told how often, or has a number of its own.
-        tries = [each for each in settings if _value(each, "max_retries", _MISSING) is not _MISSING]
-        is_told = bool(tries) and _value(tries[0], "max_retries") != 0
+        tries = [
+            each for each in settings if value_of(each, "max_retries", _MISSING) is not _MISSING
+        ]
+        is_told = bool(tries) and value_of(tries[0], "max_retries") != 0
         self.max_retries: Final = 0 if is_told else None
 
     async def complete(self, request: ChatRequest) -> ChatReply:
@@ -131,45 +100,18 @@ def reply_of(texts: Iterable[object], *sources: object) -> ChatReply:
         texts: The parts of its text; what is no text is left out.
         *sources: Objects and mappings to look in, the most reliable first.
     """
-    inside = [_value(each, name) for each in sources for name in _USAGES]
-    counted = [*(each for each in inside if each is not None), *sources]
-    choices = (_value(each, "choices") for each in sources)
-    firsts = [each[0] for each in choices if is_list(each) and each]
-    # OpenAI's responses say so in place of a finish reason, and only of a reply that is cut.
-    cut = [_value(each, "incomplete_details") for each in sources]
-    return ChatReply(
-        "".join(each for each in texts if isinstance(each, str)),
-        named_text(_ENDS, [*sources, *firsts]) or named_text(["reason"], cut) or None,
-        _number(_INPUT, counted),
-        _number(_OUTPUT, counted),
-    )
-
-
-def named_text(names: Sequence[str], sources: Iterable[object]) -> str:
-    """The first text that has one of these names in objects and mappings; empty if none has."""
-    found = (_value(source, name) for source in sources for name in names)
-    # An enum of a provider's, such as Google's finish reasons, goes by its name.
-    texts = (each if isinstance(each, str) else getattr(each, "name", None) for each in found)
-    return next((str(each) for each in texts if each and isinstance(each, str)), "")
+    call = read_call((), sources)
+    text = "".join(each for each in texts if isinstance(each, str))
+    return ChatReply(text, call.finish_reason or None, call.input_tokens, call.output_tokens)
 
 
 _MISSING: Final = object()
 
 
-def _value(source: object, name: str, default: object = None) -> object:
-    return source.get(name, default) if is_mapping(source) else getattr(source, name, default)
-
-
-def _number(names: Sequence[str], sources: Iterable[object]) -> int | None:
-    """The first number above 0: what was not counted is 0 with some clients."""
-    found = (_value(source, name) for source in sources for name in names)
-    return next((each for each in found if type(each) is int and each > 0), None)
-
-
 def _most_tokens(settings: Sequence[object]) -> int | None:
     """Most completion tokens of a request, for all replies to it."""
-    most = _number(_LIMITS, settings)
-    return None if most is None else most * (_number(["n"], settings) or 1)
+    most = read_call(settings, ()).max_tokens
+    return None if most is None else most * (first_number(["n"], settings) or 1)
 
 
 def _origin(url: str) -> str:

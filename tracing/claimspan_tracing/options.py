@@ -255,7 +255,8 @@ CAPTURE_VARIABLE: Final = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
 """OpenTelemetry's switch. It can only forbid: whoever runs a service may know better than its code,
 and our own option is the one that allows."""
 
-_NO_CONTENT: Final = frozenset({"no_content", "event_only", "false", "0", "no", "off"})
+_ON_SPANS: Final = frozenset({"span_only", "span_and_event", "true", "1", "yes", "on"})
+"""Its values that leave texts on spans; any other forbids them."""
 
 
 def checked_capture(capture_content: bool) -> bool:
@@ -265,7 +266,8 @@ def checked_capture(capture_content: bool) -> bool:
         ConfigError: The option is no bool.
     """
     allowed = _checked_switch("capture_content", capture_content)
-    return allowed and os.environ.get(CAPTURE_VARIABLE, "").lower() not in _NO_CONTENT
+    said = os.environ.get(CAPTURE_VARIABLE, "").strip().lower()
+    return allowed and (not said or said in _ON_SPANS)
 
 
 def checked_serverless(serverless: bool) -> bool:

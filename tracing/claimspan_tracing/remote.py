@@ -49,6 +49,7 @@ from claimspan_tracing.options import (
     checked_sinks,
 )
 from claimspan_tracing.redact.redaction import AUDIENCES, Redactor
+from claimspan_tracing.scope import tracer_of
 from claimspan_tracing.suppression import suppress
 from claimspan_tracing.write.scores import Scores
 from claimspan_tracing.write.signals import EvaluationEvents, EvaluationMetrics, ScoreHistogram
@@ -233,7 +234,7 @@ class RemoteEvaluation:
         return True if flush is None else bool(flush())
 
     def _tracer(self) -> Tracer:
-        return self._provider.get_tracer(semconv.SCOPE)
+        return tracer_of(self._provider)
 
     def _replace(self, blocked: LoopThread) -> None:
         """Go on with a new thread; the blocked one ends when the judge's call returns."""

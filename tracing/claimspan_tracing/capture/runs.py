@@ -17,6 +17,7 @@ from typing import Final, Protocol, cast
 from opentelemetry.trace import Span
 
 from claimspan.text.shapes import is_list, is_mapping
+from claimspan_tracing.model_calls import NOT_KNOWN, ModelCall
 
 __all__ = [
     "Document",
@@ -267,13 +268,13 @@ class Generation:
     """Name of the model."""
 
     provider: object = None
-    """Name of the model's provider."""
+    """Name of the model's provider, as the framework says it."""
 
-    input_tokens: int | None = None
-    """Tokens of the prompt, as the provider counted them."""
+    call: ModelCall = NOT_KNOWN
+    """Its id, tokens and parameters, as far as they are shown."""
 
-    output_tokens: int | None = None
-    """Tokens of the completion, as the provider counted them."""
+    is_completion: bool = False
+    """Whether the model continues a plain text, and does not chat."""
 
     tool_results: Sequence[object] | None = None
     """What tools had returned, of the messages of the prompt: evidence, without failures and notes

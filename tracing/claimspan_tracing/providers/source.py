@@ -19,7 +19,7 @@ from opentelemetry.context import Context
 from opentelemetry.trace import Tracer, TracerProvider
 
 from claimspan.errors import ClaimspanError
-from claimspan_tracing import lifecycle, semconv
+from claimspan_tracing import lifecycle
 from claimspan_tracing.blocking import may_block
 from claimspan_tracing.providers.chains import (
     chain_of,
@@ -34,6 +34,7 @@ from claimspan_tracing.providers.destination import (
     endpoint_variable,
     is_switched_off,
 )
+from claimspan_tracing.scope import tracer_of
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import Span as SdkSpan
@@ -149,7 +150,7 @@ class TracerSource:
         """Return a tracer of the provider that is in force now."""
         provider = self._used = self._provider()
         if self._cached is None or self._cached[0] is not provider:
-            tracer = provider.get_tracer(semconv.SCOPE)
+            tracer = tracer_of(provider)
             sdk = sdk_of(provider)
             if "opentelemetry.sdk.trace" in sys.modules:
                 from claimspan_tracing.providers.sdk import draw_own_ids, watch

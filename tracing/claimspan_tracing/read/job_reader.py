@@ -33,6 +33,7 @@ from claimspan_tracing.job import (
     context_cut_of,
     union_of,
 )
+from claimspan_tracing.model_calls import provider_of
 from claimspan_tracing.read.answering import Generated, gave, may_have_given
 from claimspan_tracing.read.candidates import (
     Seen,
@@ -86,6 +87,9 @@ ATTRIBUTE_KEYS: Final = (*semconv.SESSION_KEYS, *semconv.USER_KEYS, semconv.TAGS
 """Keys of the metadata whose values are attributes by themselves."""
 
 _NOTHING: Final = Retrieval(None, ())
+
+MAX_NAME_BYTES: Final = 256
+"""Bytes kept of what a provider calls a response, its model and its end."""
 
 ReadRun = RetrieverRun | GeneratorRun
 
@@ -420,6 +424,7 @@ def _retriever_run(run: Run, retrieval: Retrieval, of: Values) -> RetrieverRun:
 
 
 def _generator_run(run: Run, generation: Generation, of: Values) -> GeneratorRun:
+    call = generation.call
     return GeneratorRun(
         started=run.start,
         ended=run.end or of.ended,
@@ -429,9 +434,16 @@ def _generator_run(run: Run, generation: Generation, of: Values) -> GeneratorRun
         prompt=of.text(generation.prompt),
         completion=of.text(generation.completion),
         model=of.text(generation.model),
-        provider=of.text(generation.provider),
-        input_tokens=generation.input_tokens,
-        output_tokens=generation.output_tokens,
+        provider=provider_of(of.text(generation.provider)).name,
+        operation="text_completion" if generation.is_completion else "chat",
+        input_tokens=call.input_tokens,
+        output_tokens=call.output_tokens,
+        response_id=of.text(call.response_id, MAX_NAME_BYTES),
+        response_model=of.text(call.response_model, MAX_NAME_BYTES),
+        finish_reason=of.text(call.finish_reason, MAX_NAME_BYTES),
+        temperature=call.temperature,
+        top_p=call.top_p,
+        max_tokens=call.max_tokens,
         messages=read_messages(generation.messages, of.message_text),
     )
 

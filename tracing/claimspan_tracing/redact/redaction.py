@@ -339,6 +339,9 @@ def _run(run: RetrieverRun | GeneratorRun, swap: Swap) -> RetrieverRun | Generat
         completion=swap(run.completion),
         model=swap(run.model),
         provider=swap(run.provider),
+        response_id=swap(run.response_id),
+        response_model=swap(run.response_model),
+        finish_reason=swap(run.finish_reason),
         error_type=swap(run.error_type),
         messages=tuple(_message(message, swap) for message in run.messages),
     )

@@ -47,7 +47,7 @@ def about(evaluation: Evaluation) -> Attributes:
         semconv.CLAIMS_DROPPED: evaluation.claims_dropped,
         semconv.JUDGE_SCORE_MODE: evaluation.score_mode or "",
     }
-    # Absent rather than empty: a span may have 100 attributes of ours.
+    # Absent rather than empty: a span may have 110 attributes of ours.
     known: Attributes = {name: value for name, value in optional.items() if value}
     coverage = evaluation.context_coverage
     if coverage is not None and coverage.combined_or is not None:

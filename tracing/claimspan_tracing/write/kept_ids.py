@@ -26,6 +26,7 @@ from opentelemetry.trace import (
 from opentelemetry.util.types import Attributes
 
 from claimspan_tracing import semconv
+from claimspan_tracing.scope import tracer_of
 
 __all__ = ["KeptIds", "evaluation_span_id"]
 
@@ -71,7 +72,7 @@ class KeptIds(RandomIdGenerator, Sampler):
             id_generator=self,
             span_limits=provider._span_limits,  # pyright: ignore[reportPrivateUsage] - as above
         )
-        return remade.get_tracer(semconv.SCOPE)
+        return tracer_of(remade)
 
     @contextmanager
     def using(self, root: SpanContext, span_ids: Sequence[int]) -> Generator[None]:

@@ -21,7 +21,7 @@ __all__ = [
     "types_of",
 ]
 
-MAX_ATTRIBUTES: Final = 100
+MAX_ATTRIBUTES: Final = 110
 """Attributes of ours on one span: the SDK drops the oldest past 128, and others set theirs."""
 
 MAX_VALUE_BYTES: Final = 8 * 1024

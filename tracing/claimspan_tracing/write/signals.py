@@ -14,15 +14,14 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Final
 
-from opentelemetry import metrics
-from opentelemetry._logs import Logger, SeverityNumber, get_logger  # the API's only path so far
+from opentelemetry._logs import Logger, SeverityNumber  # the API's only path so far
 from opentelemetry.context import Context
 from opentelemetry.metrics import CallbackOptions as _Options
 from opentelemetry.metrics import Histogram, Observation
 
-from claimspan_tracing import semconv
+from claimspan_tracing import scope, semconv
 from claimspan_tracing.decide.status import Status
-from claimspan_tracing.job import Job
+from claimspan_tracing.job import GeneratorRun, Job
 from claimspan_tracing.records.table import Stats
 from claimspan_tracing.text import cut
 from claimspan_tracing.write.limits import MAX_METADATA_BYTES, Attributes
@@ -47,7 +46,7 @@ class EvaluationEvents:
     """Emits one event for each score, and one for an evaluation that failed."""
 
     def __init__(self) -> None:
-        self._logger = get_logger(semconv.SCOPE)
+        self._logger = scope.logger()
 
     def write(self, finished: Finished) -> None:
         """Emit the events of one record."""
@@ -82,7 +81,7 @@ class FeedbackEvents:
     """Emits one event for what a user says about a response."""
 
     def __init__(self) -> None:
-        self._logger = get_logger(semconv.SCOPE)
+        self._logger = scope.logger()
 
     def write(self, trace_id: str, span_id: str, value: float) -> None:
         """Emit the event on the root span of a record.
@@ -100,8 +99,10 @@ class FeedbackEvents:
 
 
 def _target(job: Job) -> Attributes:
-    """What was evaluated, by the name that Logfire's page of live evaluations groups events by."""
-    return {semconv.GEN_AI_EVALUATION_TARGET: cut(job.route, MAX_METADATA_BYTES)}
+    """What was evaluated: the route, by which Logfire groups events, and the response's own id."""
+    target: Attributes = {semconv.GEN_AI_EVALUATION_TARGET: cut(job.route, MAX_METADATA_BYTES)}
+    ids = [run.response_id for run in job.runs if isinstance(run, GeneratorRun)]
+    return target | ({semconv.GEN_AI_RESPONSE_ID: ids[-1]} if ids and ids[-1] else {})
 
 
 def _emit(
@@ -126,7 +127,7 @@ _SECONDS: Final = [0.001, 0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120
 
 
 def _score_histogram() -> Histogram:
-    return metrics.get_meter(semconv.SCOPE).create_histogram(
+    return scope.meter().create_histogram(
         semconv.SCORE_HISTOGRAM,
         unit="1",
         description="Scores of RAG answers, of judges and of users.",
@@ -175,7 +176,7 @@ class EvaluationMetrics:
     """Records what each evaluation took: seconds, calls of the judge, tokens and money."""
 
     def __init__(self) -> None:
-        meter = metrics.get_meter(semconv.SCOPE)
+        meter = scope.meter()
         self._duration = meter.create_histogram(
             semconv.EVALUATION_DURATION,
             unit="s",
@@ -209,7 +210,7 @@ class RecordCounter:
     """Counts records by the state that they ended in, and how long they took to get there."""
 
     def __init__(self) -> None:
-        meter = metrics.get_meter(semconv.SCOPE)
+        meter = scope.meter()
         self._counter = meter.create_counter(
             semconv.RECORDS_COUNTER, unit="{record}", description="RAG queries by their state."
         )
@@ -317,7 +318,7 @@ class _Observed:
             self._forget()
 
     def _offer(self) -> None:
-        meter = metrics.get_meter(semconv.SCOPE)
+        meter = scope.meter()
         meter.create_observable_up_down_counter(
             semconv.QUEUE_RECORDS,
             [self._sum_of(lambda stats: stats.queued)],

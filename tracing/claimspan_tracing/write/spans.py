@@ -31,6 +31,7 @@ from claimspan_tracing import semconv
 from claimspan_tracing.decide.status import Status
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.job import MAX_MESSAGE_BYTES, GeneratorRun, Job, Message, RetrieverRun
+from claimspan_tracing.model_calls import provider_of
 from claimspan_tracing.records.record import OpenSpans
 from claimspan_tracing.text import (
     byte_length,
@@ -86,7 +87,7 @@ def name_of_run(run: RetrieverRun | GeneratorRun) -> str:
     """Return the name of the span of a retriever or generator run."""
     if isinstance(run, RetrieverRun):
         return _name(semconv.SPAN_RETRIEVER, run.source)
-    return _name(semconv.SPAN_GENERATOR, run.model)
+    return _name(run.operation, run.model)
 
 
 @lru_cache(maxsize=256)  # a pipeline has few names, and each span asks for one
@@ -124,8 +125,10 @@ def attached_attributes(metadata: Mapping[str, JsonValue]) -> Attributes:
             often an address.
     """
     tags = metadata.get(semconv.TAGS)
+    session = _id(metadata, semconv.SESSION_KEYS)
     found: Attributes = {
-        semconv.SESSION_ID: _id(metadata, semconv.SESSION_KEYS),
+        semconv.SESSION_ID: session,
+        semconv.GEN_AI_CONVERSATION_ID: session,
         semconv.USER_ID: _id(metadata, semconv.USER_KEYS),
         semconv.TAGS: _tags(tags) if isinstance(tags, list) else [],
     }
@@ -490,7 +493,8 @@ def _attributes_of(job: Job, index: int) -> Attributes:
     if isinstance(run, RetrieverRun):
         return _retriever_attributes(run, whole=job.whole_values)
     documents = _context_attributes(job, index)
-    return _generator_attributes(run, documents, whole=job.whole_values)
+    session = _id(job.record.metadata, semconv.SESSION_KEYS)
+    return _generator_attributes(run, documents, session, whole=job.whole_values)
 
 
 def _context_attributes(job: Job, index: int) -> Attributes:
@@ -571,11 +575,30 @@ def _each_or_one(sources: tuple[str, ...]) -> tuple[str, ...]:
     return sources[:1] if len(set(sources)) == 1 else sources
 
 
-def _generator_attributes(run: GeneratorRun, documents: Attributes, *, whole: bool) -> Attributes:
+def _generator_attributes(
+    run: GeneratorRun, documents: Attributes, session: str, *, whole: bool
+) -> Attributes:
+    provider = provider_of(run.provider)
+    parameters = {
+        "temperature": run.temperature,
+        "top_p": run.top_p,
+        "max_tokens": run.max_tokens,
+    }
+    asked: dict[str, JsonValue] = {n: v for n, v in parameters.items() if v is not None}
     optional: dict[str, AttributeValue | None] = {
         semconv.GEN_AI_REQUEST_MODEL: run.model or None,
         semconv.LLM_MODEL_NAME: run.model or None,
+        semconv.GEN_AI_CONVERSATION_ID: session or None,
         semconv.GEN_AI_PROVIDER_NAME: run.provider or None,
+        semconv.LLM_PROVIDER: provider.openinference or None,
+        semconv.LLM_SYSTEM: provider.system or None,
+        semconv.LLM_PARAMETERS: encode_json(asked) if asked else None,
+        semconv.GEN_AI_TEMPERATURE: run.temperature,
+        semconv.GEN_AI_TOP_P: run.top_p,
+        semconv.GEN_AI_MAX_TOKENS: run.max_tokens,
+        semconv.GEN_AI_RESPONSE_ID: run.response_id or None,
+        semconv.GEN_AI_RESPONSE_MODEL: run.response_model or None,
+        semconv.GEN_AI_FINISH_REASONS: [run.finish_reason] if run.finish_reason else None,
         semconv.GEN_AI_USAGE_INPUT_TOKENS: run.input_tokens,
         semconv.GEN_AI_USAGE_OUTPUT_TOKENS: run.output_tokens,
         semconv.LLM_TOKENS_PROMPT: run.input_tokens,
@@ -583,7 +606,7 @@ def _generator_attributes(run: GeneratorRun, documents: Attributes, *, whole: bo
     }
     known: Attributes = {name: value for name, value in optional.items() if value is not None}
     known |= {
-        semconv.GEN_AI_OPERATION_NAME: semconv.OPERATION_CHAT,
+        semconv.GEN_AI_OPERATION_NAME: run.operation,
         semconv.OPENINFERENCE_SPAN_KIND: semconv.KIND_LLM,
         **text_attributes({semconv.OUTPUT_VALUE: run.completion}),
     }
