@@ -16,7 +16,8 @@ from opentelemetry.context import (
 )
 
 from claimspan.judges.llm.chat import ChatModel, ChatReply, ChatRequest, Message, traits_of
-from claimspan_tracing.model_objects import ModelObject, named_text, reply_of
+from claimspan_tracing.model_calls import named_text
+from claimspan_tracing.model_objects import ModelObject, reply_of
 
 TENANT: Final[ContextVar[str]] = ContextVar("tenant", default="nobody")
 REQUEST: Final = ChatRequest([{"role": "user", "content": "q"}], None, 10, {})

@@ -183,7 +183,7 @@ def _evidence(
     # However short: what a tool returns may be a word that another agent has said.
     own |= {
         each.completion.strip()
-        for at, each in enumerate(answers[:-1])
+        for each in answers[:-1]
         if all(each.completion.strip() != text.strip() for text in each.tool_results)
     }
     if not is_quoted(answers[-1], answers[:-1]) and all(said != text.strip() for text in results):
