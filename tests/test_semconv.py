@@ -98,7 +98,10 @@ def test_no_attribute_name_stands_outside_of_the_table() -> None:
 
 def test_every_tracer_meter_and_logger_comes_from_the_module_of_our_scope() -> None:
     makes = re.compile(r"\bget_(tracer|meter|logger)\(")
-    found = [path.name for path in other_sources() if makes.search(path.read_text("utf-8"))]
+    texts = {path.name: path.read_text("utf-8") for path in other_sources()}
+    # Celery has a function of the same name.
+    ours = {name: text for name, text in texts.items() if "from celery.utils.log" not in text}
+    found = [name for name, text in ours.items() if makes.search(text)]
 
     assert found == ["scope.py"]
 

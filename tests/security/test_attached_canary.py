@@ -31,9 +31,8 @@ from claimspan_langchain import ClaimspanCallbackHandler
 from claimspan_langfuse import LangfuseWriter
 from claimspan_mlflow import MLflowWriter
 from claimspan_phoenix import PhoenixWriter
-from claimspan_tracing import Monitor
+from claimspan_tracing import Monitor, scope
 from claimspan_tracing.monitor import MonitorOptions
-from claimspan_tracing.write import signals
 
 from contract_server import ContractServer, Request, contract_server
 from contracts import LangfuseApi
@@ -154,7 +153,7 @@ def outputs(
     logs = LoggerProvider(shutdown_on_exit=False)
     logs.add_log_record_processor(SimpleLogRecordProcessor(found.logs))
     meters = MeterProvider([found.reader], shutdown_on_exit=False)
-    monkeypatch.setattr(signals, "get_logger", logs.get_logger)
+    monkeypatch.setattr(scope, "get_logger", logs.get_logger)
     monkeypatch.setattr(metrics, "get_meter", meters.get_meter)
     yield found
     meters.shutdown()

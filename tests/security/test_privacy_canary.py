@@ -24,10 +24,9 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from claimspan.errors import JudgeError
 from claimspan.judges import OpenAIJudge
 from claimspan_langchain import ClaimspanCallbackHandler
-from claimspan_tracing import Finished, Monitor
+from claimspan_tracing import Finished, Monitor, scope
 from claimspan_tracing.monitor import MonitorOptions
 from claimspan_tracing.trace_file.writing import OtlpFileExporter
-from claimspan_tracing.write import signals
 
 from hs_driver import HaystackDriver
 from judge_server import JudgeServer, judge_server
@@ -140,7 +139,7 @@ def outputs(
     logs = LoggerProvider(shutdown_on_exit=False)
     logs.add_log_record_processor(SimpleLogRecordProcessor(found.logs))
     meters = MeterProvider([found.reader], shutdown_on_exit=False)
-    monkeypatch.setattr(signals, "get_logger", logs.get_logger)
+    monkeypatch.setattr(scope, "get_logger", logs.get_logger)
     monkeypatch.setattr(metrics, "get_meter", meters.get_meter)
     yield found
     meters.shutdown()
