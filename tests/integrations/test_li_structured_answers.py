@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from llama_index.core import PromptTemplate, VectorStoreIndex
+from llama_index.core.base.llms import types
 from llama_index.core.llms import ChatMessage
 from llama_index.core.tools import RetrieverTool
 from llama_index.core.workflow import StartEvent, StopEvent, Workflow, step
@@ -234,6 +235,9 @@ class Finding(Workflow):
         return StopEvent(result=noted.note)
 
 
+@pytest.mark.skipif(
+    not hasattr(types, "ToolCallBlock"), reason="the oldest LlamaIndex has no blocks of tool calls"
+)
 async def test_a_tool_that_is_filled_in_with_a_whole_node_has_answered(
     monitor: InMemoryMonitor,
 ) -> None:

@@ -15,7 +15,6 @@ from typing import Any
 import pytest
 from llama_index.core.agent.workflow import AgentWorkflow, FunctionAgent
 from llama_index.core.base.base_query_engine import BaseQueryEngine
-from llama_index.core.base.llms.types import ToolCallBlock
 from llama_index.core.base.response.schema import AsyncStreamingResponse
 from llama_index.core.llms import ChatMessage, ChatResponse, LLMMetadata, MessageRole
 from llama_index.core.llms.callbacks import llm_chat_callback
@@ -202,6 +201,8 @@ class Filling(ToolUser):
     fields: dict[str, Any]
 
     def _next(self, messages: Sequence[ChatMessage]) -> ChatMessage:
+        from llama_index.core.base.llms.types import ToolCallBlock  # not in the oldest release
+
         call = ToolCallBlock(tool_name=self.tool, tool_kwargs=self.fields)
         return ChatMessage(role=MessageRole.ASSISTANT, blocks=[call])
 
