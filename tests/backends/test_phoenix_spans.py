@@ -63,7 +63,7 @@ def test_the_tree_has_a_retriever_a_model_and_the_evaluation(project: PhoenixApi
 
         assert below.keys() == {"RETRIEVER", "LLM", "EVALUATOR"}
         assert below["RETRIEVER"].name.startswith("retrieval")
-        assert below["LLM"].name.startswith("chat")
+        assert below["LLM"].name.startswith(("chat", "text_completion"))
         assert below["EVALUATOR"].name.startswith("claimspan.evaluate")
 
 

@@ -14,9 +14,12 @@ from haystack.dataclasses import ChatMessage, ToolCall
 from haystack.tools.tool import Tool
 from langchain.agents import create_agent
 from langchain_core.tools import StructuredTool
+from llama_index.core import PromptTemplate
 from llama_index.core.agent.workflow import ReActAgent
 from llama_index.core.tools import FunctionTool
+from llama_index.core.workflow import StartEvent, StopEvent, Workflow, step
 from openinference.instrumentation.langchain import LangChainInstrumentor
+from pydantic import BaseModel
 
 import claimspan_haystack
 import claimspan_langchain
@@ -25,8 +28,9 @@ import claimspan_llama_index
 from buildings import FACTS, TOWER
 from captured import attached, judged
 from lc_pipelines import Script, calls
-from li_agents import agents_look_around, ask_agent
+from li_agents import Filling, agents_look_around, ask_agent
 from li_pipelines import Script as LlamaIndexScript
+from li_pipelines import Shelf as LlamaIndexShelf
 from li_pipelines import memory_of
 from oi_spans import monitored, traced
 
@@ -113,3 +117,30 @@ def test_the_answer_of_a_haystack_agent_is_what_its_tool_returned() -> None:
         Agent(chat_generator=generator, tools=tools).run([ChatMessage.from_user(TOWER)])
 
         judged(monitor.only_record(), [FOUND], FOUND)
+
+
+class Noted(BaseModel):
+    subject: str
+    note: str
+
+
+class Finding(Workflow):
+    """Returns the one field of a structure that a model fills in with a whole node."""
+
+    @step
+    async def find(self, event: StartEvent) -> StopEvent:
+        found = await LlamaIndexShelf().aretrieve(event.query)
+        fields = {"subject": "", "note": found[0].text}
+        model = Filling(wanted=[], said="", tool="Noted", fields=fields)
+        prompt = PromptTemplate("{found}\n\n{question}")
+        noted = await model.astructured_predict(
+            Noted, prompt, found=found[0].text, question=event.query
+        )
+        return StopEvent(result=noted.note)
+
+
+async def test_a_tool_that_is_filled_in_with_a_whole_node_has_answered() -> None:
+    with attached(claimspan_llama_index.instrument) as monitor:
+        await Finding().run(query=TOWER)
+
+        assert str(monitor.only_record().status) == "evaluated"

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from llama_index.core import PromptTemplate, VectorStoreIndex
-from llama_index.core.base.llms import types
+from llama_index.core import VectorStoreIndex
 from llama_index.core.llms import ChatMessage
 from llama_index.core.tools import RetrieverTool
 from llama_index.core.workflow import StartEvent, StopEvent, Workflow, step
@@ -21,7 +20,7 @@ from structured_shapes import every_grade, every_shape
 
 from buildings import FACTS, HIGH, TOWER
 from captured import no_record
-from li_agents import Filling, agents_look_around, ask_agent
+from li_agents import agents_look_around, ask_agent
 from li_buildings import facts, monitored, rag, seen
 from li_pipelines import Script, Shelf
 
@@ -217,30 +216,3 @@ async def test_all_texts_that_a_workflow_returns_are_its_answer(
     await workflow().run(query=TOWER)
 
     assert seen(monitor)[:2] == (TOWER, answer)
-
-
-class Finding(Workflow):
-    """Returns the one field of a structure."""
-
-    @step
-    async def find(self, event: StartEvent) -> StopEvent:
-        found = await Shelf().aretrieve(event.query)
-        model = Filling(
-            wanted=[], said="", tool="Noted", fields={"subject": "", "note": found[0].text}
-        )
-        prompt = PromptTemplate("{found}\n\n{question}")
-        noted = await model.astructured_predict(
-            Noted, prompt, found=found[0].text, question=event.query
-        )
-        return StopEvent(result=noted.note)
-
-
-@pytest.mark.skipif(
-    not hasattr(types, "ToolCallBlock"), reason="the oldest LlamaIndex has no blocks of tool calls"
-)
-async def test_a_tool_that_is_filled_in_with_a_whole_node_has_answered(
-    monitor: InMemoryMonitor,
-) -> None:
-    await Finding().run(query=TOWER)
-
-    assert seen(monitor)[3] == "evaluated"
