@@ -190,7 +190,7 @@ def _first_prompt(inputs: object) -> object:
 
 
 def said_of(result: object) -> str:
-    """Return the text that a model answered with; empty where it only called tools."""
+    """Return the text that a model answered with; empty if it only called tools."""
     first = first_generation(result)
     if isinstance(first, ChatGeneration):
         return text_of(first.message)

@@ -335,7 +335,7 @@ def shown_text(value: str) -> str:
 
 
 def shown_result(value: object) -> object:
-    """Return what a workflow of LlamaIndex's returned; the value itself where that is not seen.
+    """Return what a workflow of LlamaIndex's returned; the value itself if that is not seen.
 
     That is the result of its ``StopEvent``, or the fields of an event of the user's own.
     """
@@ -348,7 +348,7 @@ def shown_result(value: object) -> object:
 
 
 def shown_event(value: object) -> dict[str, object] | None:
-    """Return the fields of an event of LlamaIndex's; None where a text is none, or was cut."""
+    """Return the fields of an event of LlamaIndex's; None if a text is none, or was cut."""
     if not isinstance(value, str) or not _EVENT.match(value):
         return None
     found = _as_shown(value)
@@ -361,13 +361,13 @@ def is_cut(text: object) -> bool:
 
 
 def shown_texts(value: str) -> list[str]:
-    """Return the texts, whole ones, in a value as Python shows it, also where that was cut."""
+    """Return the texts, whole ones, in a value as Python shows it, also if that was cut."""
     found = (_as_shown(each.group(1)) for each in _SHOWN_TEXT.finditer(value))
     return [each for each in found if isinstance(each, str)]
 
 
 def _as_shown(shown: str) -> object:
-    """What Python shows as a text: of an object its fields. Empty where that cannot be read."""
+    """What Python shows as a text: of an object its fields. Empty if that cannot be read."""
     try:
         return _value(ast.parse(shown.strip(), mode="eval").body)
     except (ValueError, SyntaxError, RecursionError, MemoryError):  # it was cut, or is an object

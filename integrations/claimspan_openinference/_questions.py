@@ -422,7 +422,7 @@ def returns_event(root: Run) -> bool:
 
 
 def event_answer(root: Run) -> str:
-    """Return what a workflow has returned; empty where its span holds too little of it."""
+    """Return what a workflow has returned; empty if its span holds too little of it."""
     output = str(attributes_of(root).get(semconv.OUTPUT_VALUE, ""))
     found = shown_result(output)
     if found is output:
@@ -444,7 +444,7 @@ def event_answer(root: Run) -> str:
 
 
 def _whole(root: Run, shown: object) -> object:
-    """What an event has shown; of a text that was cut the whole, None where no run has it.
+    """What an event has shown; of a text that was cut the whole, None if no run has it.
 
     A model may have said but the end of what is seen: the workflow has put words before it.
     """

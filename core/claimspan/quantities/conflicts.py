@@ -96,7 +96,7 @@ def with_values(
     """Lowers p(entailed) of a claim with a value that the reference does not give.
 
     A model that reads words misses a changed digit. What it takes for entailed goes to contradicted
-    where the reference gives another value for the same thing, and to neutral if it gives none.
+    if the reference gives another value for the same thing, and to neutral if it gives none.
 
     Args:
         verdict: A verdict with probabilities.

@@ -122,7 +122,7 @@ _ASKED: Final = re.compile(
     r"|\n[ \t#*]{0,10}[^\W\d_][^\n:]{0,60}:[\s*\"]{0,20}$",
     re.IGNORECASE,
 )
-"""What stands before the question: its label, in any language where it has a line of its own."""
+"""What stands before the question: its label, in any language if it has a line of its own."""
 
 _CHAT: Final = re.compile(r"\[/|</|<\|")
 """How the signs begin by which a model is told that a message ends."""
@@ -560,7 +560,7 @@ _HEADING: Final = re.compile(r"[^\n]{1,80}:\s*|\s*#{1,6}\s[^\n]{1,80}|\s*\*\*[^\
 
 
 def _behind_orders(text: str) -> str:
-    """A text without the orders and headings before it; nothing where these lead to an example."""
+    """A text without the orders and headings before it; nothing if these lead to an example."""
     lines = text.strip().split("\n")
     begin = 0
     for line in lines:
@@ -593,8 +593,8 @@ def labelled_question(query: str, generations: Sequence[Generated]) -> str:
         generations: What models have read.
 
     Returns:
-        The one question that a label or a tag announces; the query itself where there is none or
-        several, or where the query is no prompt with evidence.
+        The one question that a label or a tag announces; the query itself if there is none or
+        several, or if the query is no prompt with evidence.
     """
     given = query.strip()
     told = {text.strip() for each in generations for text in (each.prompt, *each.told)}

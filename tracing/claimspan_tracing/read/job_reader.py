@@ -192,7 +192,7 @@ def _asked(
     read: _ReadRuns,
     guard: Guard,
 ) -> str:
-    """The question of the record; what its model was told where the run was given none."""
+    """The question of the record; what its model was told if the run was given none."""
     searches = () if query else tuple(each.query for _, each in read.retrievers if each.query)
     asked = query
     with guard:

@@ -64,7 +64,7 @@ def split(tree: RunTree, guard: Guard) -> Split | None:
     A run has several where what it returned holds the completions of generators that share nothing
     but the root, each below a run with a question and a retrieval of its own, or each made of
     another text that the run was given. What a later generator made one answer of is one: the parts
-    of a map-reduce, sub-questions, drafts. It has several as well where it was given a list of
+    of a map-reduce, sub-questions, drafts. It has several as well if it was given a list of
     questions and returned as many texts, and no model has said them all at once.
 
     Args:
@@ -119,7 +119,7 @@ def split(tree: RunTree, guard: Guard) -> Split | None:
 def _batched(
     asked: object, output: object, generators: Sequence[Run], reader: Reader, guard: Guard
 ) -> tuple[str, ...]:
-    """The answers of a component that takes a list of questions; nothing where there is none.
+    """The answers of a component that takes a list of questions; nothing if there is none.
 
     Of one question a model may give several texts to choose from; all that one said to a list of
     questions in its prompt is one answer.
@@ -417,7 +417,7 @@ def told_question(
 
     Returns:
         The one search that stands in the prompt, or else the one question that a label announces
-        there. Where no prompt is seen, the only search. Empty where it cannot be told.
+        there. If no prompt is seen, the only search. Empty if it cannot be told.
     """
     prompt = answering(generations, response)[-1].prompt if generations else ""
     asked = [*dict.fromkeys(each.strip() for each in searches)]
