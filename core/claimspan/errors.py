@@ -56,8 +56,8 @@ class LabelError(ConfigError, ValueError):
     """
 
 
-class MissingExtraError(ConfigError):
-    """A feature needs a package that is not installed."""
+class MissingExtraError(ConfigError, ModuleNotFoundError):
+    """A feature needs a package that is not installed; an import error to those who catch one."""
 
     def __init__(self, package: str, extra: str) -> None:
         """Name the missing package and the exact command that installs it."""

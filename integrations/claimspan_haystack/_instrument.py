@@ -24,6 +24,7 @@ from claimspan_tracing.adapters import (
     MonitorOptions,
     default_monitor,
     open_capture,
+    takes_place_of,
     warn_of_several,
 )
 
@@ -92,7 +93,8 @@ def instrument(
 
     The tracer that Haystack has enabled hears the same as without us. Another one may be enabled
     later, or none by ``disable_tracing``: pipelines are captured until this is undone. A monitor is
-    attached once, however often this is called.
+    attached once, however often this is called, and one that means the same as one that is attached
+    takes its place, as if each of several wrappers of a server makes one.
 
     Args:
         monitor: Evaluates the records and writes the scores; None uses the monitor that the
@@ -112,10 +114,12 @@ def instrument(
     """
     monitor = default_monitor(monitor, options)
     with _lock:
-        for each in _attached:
+        for each in tuple(_attached):
             if each.tracer.monitor is monitor:
                 each.reader.look_at(query_key, response_key)
                 return each
+            if takes_place_of(monitor, each.tracer.monitor):
+                each()
         reader = HaystackReader(query_key, response_key)
         theirs = _attached[-1].tracer if _attached else _Enabled()
         mine = ClaimspanTracer(theirs, monitor, open_capture(monitor, reader))

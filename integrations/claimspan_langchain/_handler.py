@@ -34,6 +34,7 @@ from claimspan_tracing.adapters import (
     is_stream_left,
     leave_out,
     open_capture,
+    takes_place_of,
     warn_of_several,
 )
 
@@ -347,7 +348,8 @@ def instrument(
     """Capture every query of this process, in all threads and tasks.
 
     A pipeline that has a handler of the same monitor in its own config is captured once. A monitor
-    is attached once, however often this is called, as by a script that runs again and again.
+    is attached once, however often this is called, and one that means the same as one that is
+    attached takes its place, as if a cell of a notebook runs again.
 
     Args:
         monitor: Evaluates the records and writes the scores; None uses the monitor that the
@@ -374,12 +376,15 @@ def instrument(
         if slot is not None and slot.handler is not None:
             slot.handler.look_at(query_key, response_key)
         else:
+            for each in used:
+                if each.handler and takes_place_of(handler.monitor, each.handler.monitor):
+                    each.handler = each.turn = None
             slot = next((each for each in _slots if each.handler is None), None)
             if slot is None:
                 slot = _Slot()
                 _slots.append(slot)
             slot.handler, slot.turn = handler, object()
-            warn_of_several(1 + len(used))
+            warn_of_several(sum(each.handler is not None for each in _slots))
         turn = slot.turn
 
     def undo() -> None:

@@ -12,7 +12,13 @@ from typing import Final, Unpack
 from llama_index_instrumentation import root_dispatcher
 
 from claimspan_llama_index._spans import SpanHandler
-from claimspan_tracing.adapters import Monitor, MonitorOptions, default_monitor, warn_of_several
+from claimspan_tracing.adapters import (
+    Monitor,
+    MonitorOptions,
+    default_monitor,
+    takes_place_of,
+    warn_of_several,
+)
 
 __all__ = ["instrument"]
 
@@ -28,7 +34,8 @@ def instrument(
     Covers query engines, retrievers, chat engines, agents and workflows, plain, asynchronous and
     streaming. It does not change what they return, raise or stream. The record of a streamed
     answer ends when the stream has been read, not when it was returned. A monitor is attached once,
-    however often this is called.
+    however often this is called, and one that means the same as one that is attached takes its
+    place, as if a cell of a notebook runs again.
 
     Args:
         monitor: Evaluates the records and writes the scores; None uses the monitor that the
@@ -49,11 +56,19 @@ def instrument(
         attached = next((each for each in capturing if each.monitor is monitor), None)
         handler = attached or SpanHandler(monitor)
         if attached is None:
+            before = [each for each in capturing if takes_place_of(monitor, each.monitor)]
+            for each in before:
+                _detach(each)
             root_dispatcher.add_span_handler(handler)
             root_dispatcher.add_event_handler(handler.streams)
-            warn_of_several(1 + len(capturing))
+            warn_of_several(1 + len(capturing) - len(before))
+    return lambda: _detach(handler)
 
-    def detach() -> None:
+
+def _detach(handler: SpanHandler) -> None:
+    """Have a handler hear of nothing more once what it captures has ended."""
+
+    def remove() -> None:
         # The dispatcher has no method that removes a handler. The lists are replaced and not
         # changed, as another thread may be iterating over them.
         with _lock:
@@ -64,4 +79,4 @@ def instrument(
                 each for each in root_dispatcher.event_handlers if each is not handler.streams
             ]
 
-    return lambda: handler.leave(detach)
+    handler.leave(remove)

@@ -36,6 +36,7 @@ from claimspan_tracing.adapters import (
     restart_in_child,
     sdk_provider,
     submit_ended,
+    takes_place_of,
     wait_until_idle,
     warn_of_no_exporter,
     warn_of_several,
@@ -299,6 +300,9 @@ def instrument(
             known.attach()
         else:
             # The method of the SDK: Phoenix's takes what is added in place of its own exporter.
+            for each in ours:
+                if takes_place_of(processor.monitor, each.monitor):
+                    each.detach()
             TracerProvider.add_span_processor(provider, processor)
             warn_of_several(1 + sum(not each.is_detached for each in ours))
     left = [known or processor]

@@ -6,6 +6,7 @@ What a script or a cell makes and attaches at its top is made and attached each 
 from __future__ import annotations
 
 import logging
+import runpy
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,6 +17,7 @@ from langchain_core.callbacks import CallbackManager
 import claimspan_haystack
 import claimspan_langchain
 import claimspan_llama_index
+from claimspan.judges.lexical import LexicalJudge
 from claimspan_langchain import ClaimspanCallbackHandler
 from claimspan_tracing import shared
 
@@ -185,9 +187,74 @@ def warnings_in(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [each.getMessage() for each in ours if each.levelno >= logging.WARNING]
 
 
+class _Judge(LexicalJudge):
+    """A judge that is told apart from others of its class by its name."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self._name = name
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+
 @pytest.mark.usefixtures("untold")
 @frameworks
-def test_a_new_monitor_each_time_is_said_once_since_each_records_every_query(
+def test_a_cell_that_attaches_a_new_monitor_each_time_it_runs_records_a_query_once(
+    framework: str,
+    make_monitor: MonitorFactory,
+    spans: Spans,
+    undoings: list[Callable[[], object]],
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    instrument, make_driver = FRAMEWORKS[framework]
+    for _ in range(3):  # the judge is another object each time
+        monitor = make_monitor(judge=_Judge("mine"), metrics=["faithfulness"])
+        undoings.append(instrument(monitor))
+
+    make_driver().build(Recipe()).run(QUERY)
+    assert monitor.flush()
+
+    assert len(spans.roots) == 1
+    assert monitor.stats.evaluated == 1  # by the last one, which the cell goes on with
+    assert warnings_in(caplog) == []
+
+
+@frameworks
+def test_monitors_of_two_judges_from_one_line_both_record(
+    framework: str,
+    make_monitor: MonitorFactory,
+    undoings: list[Callable[[], object]],
+) -> None:
+    instrument, make_driver = FRAMEWORKS[framework]
+    monitors = [make_monitor(judge=_Judge(name)) for name in ("mine", "theirs")]
+    undoings += map(instrument, monitors)
+
+    make_driver().build(Recipe()).run(QUERY)
+
+    assert all(each.flush() for each in monitors)
+    assert [each.stats.evaluated for each in monitors] == [1, 1]
+
+
+def test_wrappers_that_each_attach_a_monitor_of_the_same_options_record_a_query_once(
+    tmp_path: Path, make_monitor: MonitorFactory, spans: Spans, undoings: list[Callable[[], object]]
+) -> None:
+    for name in ("one", "two", "three"):
+        wrapper = tmp_path / f"{name}.py"
+        wrapper.write_text("def make(make_monitor):\n    return make_monitor(sample=1.0)\n")
+        monitor = runpy.run_path(str(wrapper))["make"](make_monitor)
+        undoings.append(claimspan_haystack.instrument(monitor))
+
+    HaystackDriver().build(Recipe()).run(QUERY)
+    assert monitor.flush()
+
+    assert len(spans.roots) == 1
+
+
+@pytest.mark.usefixtures("untold")
+@frameworks
+def test_monitors_that_differ_are_said_once_since_each_records_every_query(
     framework: str,
     make_monitor: MonitorFactory,
     undoings: list[Callable[[], object]],
@@ -195,7 +262,7 @@ def test_a_new_monitor_each_time_is_said_once_since_each_records_every_query(
 ) -> None:
     instrument, _ = FRAMEWORKS[framework]
 
-    undoings += [instrument(make_monitor()) for _ in range(3)]
+    undoings += [instrument(make_monitor(hold_seconds=20.0 + seconds)) for seconds in range(3)]
 
     (warning,) = warnings_in(caplog)
     assert "2 monitors are attached" in warning

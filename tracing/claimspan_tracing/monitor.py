@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import weakref
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -144,11 +145,21 @@ class Monitor:
         GroundTruthError: The ground-truth file cannot be read.
     """
 
-    def __new__(cls, *_given: object, **options: object) -> Self:
+    def __new__(cls, *judge: object, **options: object) -> Self:
         """Refuse options that there are none of, with the name that was meant."""
         if cls is Monitor:
             check_names(options)
-        return super().__new__(cls)
+        made = super().__new__(cls)
+        made.given = dict(zip(("judge",), judge, strict=False)) | options
+        caller = sys._getframe(1)
+        made.made_at = (caller.f_code.co_filename, caller.f_lineno)
+        return made
+
+    given: Mapping[str, object]
+    """The options that it was made with, for adapters: whether another one says the same."""
+
+    made_at: tuple[str, int]
+    """File and line of the code that made it, for adapters."""
 
     def __init__(  # pyright: ignore[reportInconsistentConstructor] - __new__ takes more, to refuse it
         self,

@@ -9,9 +9,11 @@ from __future__ import annotations
 import logging
 import threading
 from collections import OrderedDict
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from pathlib import Path
 from typing import Final
+
+from opentelemetry.trace import TracerProvider
 
 from claimspan.errors import ConfigError
 from claimspan.text.shapes import is_list, is_mapping
@@ -19,7 +21,7 @@ from claimspan_tracing.blocking import may_block
 from claimspan_tracing.lifecycle import restart_in_child
 from claimspan_tracing.monitor import Monitor, MonitorOptions
 
-__all__ = ["default_monitor", "warn_of_several"]
+__all__ = ["default_monitor", "takes_place_of", "warn_of_several"]
 
 _logger: Final = logging.getLogger("claimspan")
 
@@ -84,6 +86,23 @@ def default_monitor(monitor: Monitor | None, options: MonitorOptions) -> Monitor
         return found[0]
 
 
+def takes_place_of(new: Monitor, old: Monitor) -> bool:
+    """Return whether a monitor means the same as one that is attached, and so takes its place.
+
+    A cell of a notebook that runs again, a module that is loaded anew, and each of several wrappers
+    of a server make such monitors. If both heard every query, each would be evaluated twice.
+
+    They mean the same if their options are equal, or if the same line has made both and the options
+    differ only in which objects they hold: judges are told apart by name and version, all else by
+    its type.
+    """
+    if new is old:
+        return True
+    if _meaning(new, _key) == _meaning(old, _key):
+        return True
+    return new.made_at == old.made_at and _meaning(new, _kind) == _meaning(old, _kind)
+
+
 def warn_of_several(attached: int) -> None:
     """Warn, once in the process, that more than one monitor hears every query of a framework.
 
@@ -103,16 +122,33 @@ def warn_of_several(attached: int) -> None:
     )
 
 
-def _key(value: object) -> Hashable:
-    """What makes two values of an option equal; a set is compared by identity, as objects are."""
+def _meaning(monitor: Monitor, key: Callable[[object], Hashable]) -> Hashable:
+    return frozenset((name, key(value)) for name, value in monitor.given.items())
+
+
+def _key(value: object, key_of_object: Callable[[object], Hashable] = id) -> Hashable:
+    """What makes two values of an option equal; a set is compared as objects are, by identity."""
     if isinstance(value, _PLAIN):
         # 1 and True are equal in Python, and are not the same option.
         return type(value).__name__, value
     if is_mapping(value):
-        return "mapping", frozenset((_key(name), _key(each)) for name, each in value.items())
+        items = [(_key(n, key_of_object), _key(e, key_of_object)) for n, e in value.items()]
+        return "mapping", frozenset(items)
     if is_list(value):
-        return "list", tuple(_key(each) for each in value)
-    return "object", id(value)
+        return "list", tuple(_key(each, key_of_object) for each in value)
+    return "object", key_of_object(value)
+
+
+def _kind(value: object) -> Hashable:
+    """As ``_key``, with the objects of two runs of the same code as equals."""
+    return _key(value, lambda each: (type(each), *_named(each)))
+
+
+def _named(each: object) -> tuple[str, ...]:
+    """What tells two objects of a type apart: the names of judges, the place of providers."""
+    if isinstance(each, TracerProvider):
+        return (str(id(each)),)
+    return tuple(str(getattr(each, name, "")) for name in ("name", "version"))
 
 
 def _changed(value: object) -> int:
