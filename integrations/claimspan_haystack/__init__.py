@@ -15,5 +15,9 @@ if find_spec("haystack") is None:
     raise MissingExtraError("haystack-ai", "haystack")
 
 from claimspan_haystack._instrument import ClaimspanConnector, Instrumentation, instrument
+from claimspan_tracing.adapters import AutoInstrumentor
 
 __all__ = ["ClaimspanConnector", "Instrumentation", "instrument"]
+
+auto = AutoInstrumentor(instrument, unless="openinference.instrumentation.haystack")
+"""What ``opentelemetry-instrument`` loads."""

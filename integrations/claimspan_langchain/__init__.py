@@ -20,5 +20,9 @@ if find_spec("langchain_core") is None:
 
 from claimspan_langchain._handler import ClaimspanCallbackHandler, instrument
 from claimspan_langchain._vector_store import ScoredVectorStore
+from claimspan_tracing.adapters import AutoInstrumentor
 
 __all__ = ["ClaimspanCallbackHandler", "ScoredVectorStore", "instrument"]
+
+auto = AutoInstrumentor(instrument, unless="openinference.instrumentation.langchain")
+"""What ``opentelemetry-instrument`` loads."""

@@ -15,5 +15,9 @@ if find_spec("llama_index") is None or find_spec("llama_index.core") is None:
     raise MissingExtraError("llama-index-core", "llama-index")
 
 from claimspan_llama_index._instrument import instrument
+from claimspan_tracing.adapters import AutoInstrumentor
 
 __all__ = ["instrument"]
+
+auto = AutoInstrumentor(instrument, unless="openinference.instrumentation.llama_index")
+"""What ``opentelemetry-instrument`` loads."""

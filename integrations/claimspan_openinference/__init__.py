@@ -13,5 +13,9 @@ span: the scores go to spans of their own, which are linked to the record's root
 from __future__ import annotations
 
 from claimspan_openinference._processor import ClaimspanSpanProcessor, instrument
+from claimspan_tracing.adapters import AutoInstrumentor
 
 __all__ = ["ClaimspanSpanProcessor", "instrument"]
+
+auto = AutoInstrumentor(instrument, only_with="openinference.instrumentation")
+"""What ``opentelemetry-instrument`` loads."""

@@ -278,7 +278,7 @@ def test_instrumenting_again_after_undoing_captures_again(monitor: Monitor, span
 def test_two_monitors_each_capture_and_leave_in_any_order(
     make_monitor: MonitorFactory, spans: Spans, first_out: int
 ) -> None:
-    monitors = [make_monitor(), make_monitor()]
+    monitors = [make_monitor(), make_monitor(hold_seconds=20.0)]
     undos = [claimspan_haystack.instrument(monitor) for monitor in monitors]
     run()
     undos[first_out]()

@@ -66,7 +66,7 @@ def test_a_monitor_is_attached_once(make_monitor: MonitorFactory, spans: Spans) 
 def test_two_monitors_each_have_their_own_record(
     make_monitor: MonitorFactory, attach: Attach
 ) -> None:
-    monitors = [attach(make_monitor()), attach(make_monitor())]
+    monitors = [attach(make_monitor()), attach(make_monitor(hold_seconds=20.0))]
 
     assert "".join(read(engine_of(Shelf(), Echo(), streaming=True).query(QUERY))).strip()
 

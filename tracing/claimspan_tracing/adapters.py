@@ -47,6 +47,7 @@ from claimspan_tracing.deliver.http import (
     checked_address,
 )
 from claimspan_tracing.dispatch.dispatcher import Deliver, Dispatcher
+from claimspan_tracing.environment import AutoInstrumentor
 from claimspan_tracing.grades import (
     begins_with_grade,
     is_grade,
@@ -90,6 +91,7 @@ __all__ = [
     "NOT_KNOWN",
     "QUESTION_NAMES",
     "AttachedPipeline",
+    "AutoInstrumentor",
     "Backend",
     "BackendWriter",
     "Capture",
