@@ -5,6 +5,7 @@ Row F9 of the reliability matrix.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import resource
@@ -12,7 +13,9 @@ import sqlite3
 import stat
 import subprocess
 import sys
+import threading
 import time
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
@@ -76,6 +79,7 @@ def test_a_full_file_refuses_new_jobs_once_said_and_takes_them_when_there_is_roo
 
 FULL_DISK = """
 import sys, time
+from collections.abc import Generator
 from pathlib import Path
 sys.path.insert(0, sys.argv[2])
 from claimspan_tracing.spool import Spool
@@ -137,6 +141,8 @@ def test_on_a_disk_that_is_really_full_rows_are_deleted_and_come_again_later(
 
 LIMITED = """
 import sys
+import threading
+from collections.abc import Generator
 from pathlib import Path
 sys.path.insert(0, sys.argv[2])
 from claimspan_tracing.spool import Spool
@@ -165,6 +171,7 @@ def check_with_a_limit_of_file_size(folder: Path) -> None:
 
 READ_ONLY = """
 import os, sys
+from collections.abc import Generator
 from pathlib import Path
 sys.path.insert(0, sys.argv[2])
 from claimspan_tracing.spool import Spool
@@ -193,6 +200,47 @@ def test_a_folder_that_cannot_be_written_is_one_warning(tmp_path: Path) -> None:
 
     assert done.stdout.strip() == "[None, None, None]", done.stderr
     assert done.stderr.count("claimspan cannot use its spool") == 1
+
+
+@contextlib.contextmanager
+def held_by_another(path: Path) -> Generator[sqlite3.Connection]:
+    """Another process's transaction on a new file, as at the start of several workers."""
+    with contextlib.closing(
+        sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    ) as c:
+        c.execute("BEGIN EXCLUSIVE")
+        yield c
+
+
+def test_a_file_that_another_worker_sets_up_is_waited_for(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "spool.db"
+    with held_by_another(path) as other:
+        timer = threading.Timer(0.5, other.execute, ["ROLLBACK"])
+        timer.start()
+        lease = quick(path).add(job(1))
+        timer.join()
+
+    assert lease is not None
+    assert caplog.messages == []
+
+
+def test_that_a_file_can_be_used_again_is_said(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "spool.db"
+    spool = quick(path)
+    with held_by_another(path):
+        assert spool.add(job(1)) is None
+    time.sleep(RETRY_SECONDS)
+
+    assert spool.add(job(2)) is not None
+    assert spool.add(job(3)) is not None
+
+    before, after = caplog.messages
+    assert "cannot use its spool" in before
+    assert after == f"claimspan uses its spool {path} again"
 
 
 def test_a_file_that_is_deleted_while_it_is_open_is_made_again_with_its_rows(
@@ -285,7 +333,7 @@ def test_a_file_that_another_process_locks_blocks_nobody_and_is_used_again(
     assert blocked < 3
     assert monitor.stats.evaluated == monitor.stats.produced == 22
     assert monitor.stats.spooled == 2
-    assert len(warnings(caplog)) == 1
+    assert len(warnings(caplog)) == 2  # once that it cannot be used, once that it can again
     assert rows(path) == []
 
 
@@ -345,6 +393,7 @@ def test_a_monitor_refuses_a_folder_as_its_spool(tmp_path: Path) -> None:
 
 FORKS = """
 import os, sys, threading, warnings
+from collections.abc import Generator
 from pathlib import Path
 sys.path.insert(0, sys.argv[2])
 warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12 on: fork beside threads

@@ -103,6 +103,7 @@ class Spool:
         self._not_before = 0.0
         self._full_until = 0.0
         self._is_warned = False
+        self._has_refused = False
         self._is_closed = False
         self._forgotten: list[Lease] = []
         self._is_held = False
@@ -127,6 +128,9 @@ class Spool:
         # Not after any other success: on a full disk everything else works, and each refused job
         # would be a warning.
         self._is_warned = self._is_warned and lease is None
+        if lease is not None and self._has_refused:
+            _logger.warning("claimspan uses its spool %s again", self._path)
+        self._has_refused = lease is None
         return lease
 
     def end_root(self, leases: Iterable[Lease], outcome: Outcome) -> list[Lease]:

@@ -65,6 +65,9 @@ all that wait for each that is taken up would take the square of their number.""
 BUSY_SECONDS: Final = 0.1
 """How long a transaction waits for another process. The worker keeps timers, and must go on."""
 
+SET_UP_SECONDS: Final = 2.0
+"""How long opening the file waits for others: the workers of a server all open it as they start."""
+
 DEAD_SECONDS: Final = 7 * 24 * 3600.0
 """How long a dead letter is kept."""
 
@@ -183,11 +186,23 @@ class Store:
         self._db = sqlite3.connect(
             path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
         )
+        deadline = time.monotonic() + SET_UP_SECONDS
         try:
-            self._set_up(max_bytes)
+            while not self._is_set_up(max_bytes, deadline):
+                # SQLite itself does not wait if two change to the log at once.
+                time.sleep(BUSY_SECONDS / 10)
         except BaseException:
             self._db.close()
             raise
+
+    def _is_set_up(self, max_bytes: int, deadline: float) -> bool:
+        try:
+            self._set_up(max_bytes)
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                raise
+            return False
+        return True
 
     def _set_up(self, max_bytes: int) -> None:
         version = self._number("PRAGMA user_version")
