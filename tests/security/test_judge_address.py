@@ -182,7 +182,10 @@ async def test_the_key_is_in_no_error_and_in_no_log_at_any_level(
 
     server.behave = behave
     caplog.set_level(logging.DEBUG)
-    judge = make_judge(server.url, headers={"X-Extra": CANARY}, query={"api": CANARY})
+    # A refusal for a while is tried again for as long.
+    judge = make_judge(
+        server.url, headers={"X-Extra": CANARY}, query={"api": CANARY}, call_seconds=2.0
+    )
 
     with pytest.raises(ClaimspanError) as caught:
         await judge.extract_claims("It is so.")
