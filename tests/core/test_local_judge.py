@@ -51,6 +51,29 @@ def test_its_claims_are_those_of_the_lexical_judge() -> None:
 
 
 @pytest.mark.parametrize(
+    ("claim", "page"),
+    [
+        (
+            "The application must be submitted within 30 days of the notification.",
+            "The appli-\ncation must be submitted within 30 days of the noti-\nfication.",
+        ),
+        (
+            "Employees may carry over five days of unused vacation.",
+            "Employees may carry over up to five days of unused vaca-\ntion into the next year.",
+        ),
+        (
+            "It is a state-of-the-art system with low-cost sensors.",
+            "It is a state-of-the-\nart system with low-\ncost sensors.",
+        ),
+    ],
+)
+def test_words_that_the_lines_of_a_page_break_are_read_as_the_claim_has_them(
+    claim: str, page: str
+) -> None:
+    assert _verdict(claim, page).label is Label.ENTAILED
+
+
+@pytest.mark.parametrize(
     "claim",
     [
         "The Danube rises in Germany.",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Generator, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
@@ -217,6 +218,23 @@ class Passage:
     @cached_property
     def _gathered(self) -> Sentences:
         return Sentences(self.sentences)
+
+
+_BROKEN: Final = re.compile(r"(?<![\w-])([^\W\d_]{2,30})- ([^\W\d_]{2,30})\b")
+"""A word that the end of a line has broken, as in the text of a PDF, or the first of two words."""
+
+
+def _unbroken(window: str, claim: str) -> str:
+    """Returns a window with its broken words whole, if the claim has them so.
+
+    The claim decides, since no rule tells "vaca- tion" from "low- cost"; the model takes half a
+    word for another one.
+    """
+    said = claim.casefold()
+    return _BROKEN.sub(
+        lambda found: whole if (whole := found[1] + found[2]).casefold() in said else found[0],
+        window,
+    )
 
 
 def _bare(sentence: str) -> str:
@@ -465,7 +483,8 @@ def _next_pairs(
 ) -> Iterator[tuple[Cell, TextPair]]:
     for row in rows:
         for i, j in row.next_cells():
-            yield (i, j), (asked.claims[i], passages[j].window(row.claim))
+            window = passages[j].window(row.claim)
+            yield (i, j), (asked.claims[i], _unbroken(window, asked.claims[i]))
 
 
 def _with_words_alone(verdicts: Verdicts, asked: Question, stop: Stop) -> Verdicts:
