@@ -220,10 +220,12 @@ def told_by(result: object) -> Sequence[object]:
     message = getattr(first, "message", None)
     # LangChain gives a message an id of its own if its provider's package has none.
     id_ = str(getattr(message, "id", None) or "")
-    return (
-        {"usage": getattr(message, "usage_metadata", None)},
+    usage = getattr(message, "usage_metadata", None)
+    told = (
+        usage and {"usage": usage},
         getattr(message, "response_metadata", None),
         getattr(first, "generation_info", None),
         getattr(result, "llm_output", None),
-        {"id": "" if id_.removeprefix("lc_").startswith("run-") else id_},
+        None if id_.removeprefix("lc_").startswith("run-") else {"id": id_},
     )
+    return [each for each in told if each]

@@ -200,6 +200,8 @@ class LangChainReader(Reader):
 
     def given_documents(self, run: Run) -> Sequence[Document]:
         """Return the documents that a chain was called with, or that its state holds."""
+        if isinstance(run.inputs, str):  # as of most steps of a chain
+            return ()
         return documents_in(run.inputs) + listed_texts(run.inputs)
 
     def passages(self, run: Run) -> Sequence[str]:

@@ -159,12 +159,10 @@ def read_call(request: Sequence[object], response: Sequence[object]) -> ModelCal
         request: Objects and mappings that may have its parameters, the most reliable first.
         response: As well, what came back.
     """
-    inside = [value_of(each, name) for each in response for name in _USAGES]
-    counted = [*(each for each in inside if each is not None), *response]
-    choices = (value_of(each, "choices") for each in response)
-    firsts = [each[0] for each in choices if is_list(each) and each]
+    counted = [*_values(_USAGES, response), *response]
+    firsts = [each[0] for each in _values(["choices"], response) if is_list(each) and each]
     # OpenAI's responses say so in place of a finish reason, and only of a reply that is cut.
-    cut = [value_of(each, "incomplete_details") for each in response]
+    cut = [*_values(["incomplete_details"], response)]
     return ModelCall(
         named_text(_IDS, response),
         named_text(_MODELS, response),
@@ -180,8 +178,11 @@ def read_call(request: Sequence[object], response: Sequence[object]) -> ModelCal
 def named_text(names: Sequence[str], sources: Iterable[object]) -> str:
     """The first text that has one of these names in objects and mappings; empty if none has."""
     # An enum of a provider's, such as Google's finish reasons, goes by its name.
-    texts = (e if isinstance(e, str) else value_of(e, "name") for e in _values(names, sources))
-    return next((str(each) for each in texts if each and isinstance(each, str)), "")
+    for each in _values(names, sources):
+        text = each if isinstance(each, str) else value_of(each, "name")
+        if text and isinstance(text, str):
+            return str(text)
+    return ""
 
 
 def first_number(names: Sequence[str], sources: Iterable[object]) -> int | None:
@@ -201,7 +202,13 @@ def _parameter(name: str, sources: Iterable[object]) -> float | None:
 
 
 def _values(names: Sequence[str], sources: Iterable[object]) -> Iterator[object]:
-    return (value_of(source, name) for source in sources for name in names)
+    """The values that sources have for some names, each with that of its first name first."""
+    for source in sources:
+        if is_mapping(source):  # asked once: most have none of the names
+            yield from [source[name] for name in names if name in source]
+        elif source is not None:
+            found = (value_of(source, name) for name in names)
+            yield from (each for each in found if each is not None)
 
 
 def value_of(source: object, name: str, default: object = None) -> object:

@@ -140,9 +140,11 @@ def attached_attributes(metadata: Mapping[str, JsonValue]) -> Attributes:
 
 def _id(metadata: Mapping[str, JsonValue], keys: Iterable[str]) -> str:
     """The first value that can be an id."""
-    values = (metadata.get(key) for key in keys)
-    usable = (v for v in values if isinstance(v, str | int) and not isinstance(v, bool))
-    return next((cut(text, MAX_ID_BYTES) for value in usable if (text := str(value))), "")
+    for key in keys:
+        value = metadata.get(key)
+        if isinstance(value, str | int) and not isinstance(value, bool) and (text := str(value)):
+            return cut(text, MAX_ID_BYTES)
+    return ""
 
 
 def _tags(tags: Iterable[JsonValue]) -> list[str]:
