@@ -122,6 +122,7 @@ TRACING_ROOMS: Final[Mapping[str, frozenset[str]]] = {
     }
     | {"write"},
     "shared": SHARED | {"lifecycle", "monitor"},
+    "environment": SHARED | {"monitor", "options"},
     "observing": SHARED | {"capture", "monitor", "observed", "shared"},
     "remote": SHARED
     | {
@@ -142,7 +143,8 @@ TRACING_ROOMS: Final[Mapping[str, frozenset[str]]] = {
     "model_objects": SHARED,
     "adapters": SHARED
     | {"capture", "deliver", "dispatch", "grades", "job", "lifecycle", "model_objects", "monitor"}
-    | {"options", "providers", "read", "redact", "remote", "run", "shared", "write"},
+    | {"environment", "options", "providers", "read", "redact", "remote", "run", "shared"}
+    | {"write"},
     "testing": SHARED | {"decide", "job", "monitor", "write"},
     "__init__": frozenset(
         {"alert", "decide", "deliver", "health", "job", "lifecycle", "monitor", "observed"}

@@ -43,6 +43,7 @@ NOT_ATTRIBUTES: Final = {
     "claimspan.commands": "entry-point group of the command line",
     "claimspan.retrievers": "entry-point group of the adapters of frameworks' retrievers",
     "claimspan.pipelines": "entry-point group of what `claimspan run` can run",
+    "openinference.instrumentation": "package of the instrumentations of others",
 }
 """Strings of other files that look like an attribute name, and what they are."""
 

@@ -19,5 +19,5 @@ from claimspan_tracing.adapters import AutoInstrumentor
 
 __all__ = ["ClaimspanConnector", "Instrumentation", "instrument"]
 
-auto = AutoInstrumentor(instrument, unless="openinference.instrumentation.haystack")
+auto = AutoInstrumentor(instrument, framework="haystack")
 """What ``opentelemetry-instrument`` loads."""

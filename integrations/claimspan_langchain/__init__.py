@@ -24,5 +24,5 @@ from claimspan_tracing.adapters import AutoInstrumentor
 
 __all__ = ["ClaimspanCallbackHandler", "ScoredVectorStore", "instrument"]
 
-auto = AutoInstrumentor(instrument, unless="openinference.instrumentation.langchain")
+auto = AutoInstrumentor(instrument, framework="langchain")
 """What ``opentelemetry-instrument`` loads."""

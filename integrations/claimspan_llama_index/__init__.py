@@ -19,5 +19,5 @@ from claimspan_tracing.adapters import AutoInstrumentor
 
 __all__ = ["instrument"]
 
-auto = AutoInstrumentor(instrument, unless="openinference.instrumentation.llama_index")
+auto = AutoInstrumentor(instrument, framework="llama_index")
 """What ``opentelemetry-instrument`` loads."""

@@ -17,5 +17,5 @@ from claimspan_tracing.adapters import AutoInstrumentor
 
 __all__ = ["ClaimspanSpanProcessor", "instrument"]
 
-auto = AutoInstrumentor(instrument, only_with="openinference.instrumentation")
+auto = AutoInstrumentor(instrument)
 """What ``opentelemetry-instrument`` loads."""

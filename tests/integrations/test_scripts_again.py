@@ -209,15 +209,15 @@ def test_a_cell_that_attaches_a_new_monitor_each_time_it_runs_records_a_query_on
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     instrument, make_driver = FRAMEWORKS[framework]
-    for _ in range(3):  # the judge is another object each time
-        monitor = make_monitor(judge=_Judge("mine"), metrics=["faithfulness"])
-        undoings.append(instrument(monitor))
+    # The judge is another object each time.
+    monitors = [make_monitor(judge=_Judge("mine"), metrics=["faithfulness"]) for _ in range(3)]
+    undoings += map(instrument, monitors)
 
     make_driver().build(Recipe()).run(QUERY)
-    assert monitor.flush()
+    assert monitors[-1].flush()
 
     assert len(spans.roots) == 1
-    assert monitor.stats.evaluated == 1  # by the last one, which the cell goes on with
+    assert monitors[-1].stats.evaluated == 1  # the one that the cell goes on with
     assert warnings_in(caplog) == []
 
 

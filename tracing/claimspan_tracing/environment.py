@@ -26,6 +26,8 @@ _logger: Final = logging.getLogger("claimspan")
 _GROUP: Final = "opentelemetry_instrumentor"
 _DISABLED: Final = "OTEL_PYTHON_DISABLED_INSTRUMENTATIONS"
 
+_OTHERS: Final = "openinference.instrumentation"
+
 _PREFIX: Final = "CLAIMSPAN_"
 
 _ELSEWHERE: Final = frozenset(
@@ -86,18 +88,18 @@ class AutoInstrumentor:
     """What ``opentelemetry-instrument`` loads for one integration; no fault of ours ends others."""
 
     def __init__(
-        self, attach: Callable[..., Callable[[], object]], *, unless: str = "", only_with: str = ""
+        self, attach: Callable[..., Callable[[], object]], *, framework: str | None = None
     ) -> None:
         """Stand for an integration.
 
         Args:
             attach: Its ``instrument``.
-            unless: Package of another instrumentation of the same framework. If it is loaded as
-                well, the spans are there already, and ``claimspan_openinference`` reads them.
-            only_with: Package of other instrumentations, without which there is nothing to read.
+            framework: Whose pipelines it captures, as OpenInference names its package for it. If
+                that one is loaded as well, the spans are there already. None stands for the
+                integration that reads those.
         """
         self._attach = attach
-        self._unless, self._only_with = unless, only_with
+        self._framework = framework
         self._undo: Callable[[], object] | None = None
 
     def __call__(self) -> AutoInstrumentor:
@@ -106,9 +108,8 @@ class AutoInstrumentor:
 
     def instrument(self, **_loader: object) -> None:
         """Attach the integration with the options that the environment says."""
-        if self._undo is not None or (self._unless and _is_loaded(self._unless)):
-            return
-        if self._only_with and not _is_loaded(self._only_with):
+        reads_others = self._framework is None
+        if self._undo is not None or _is_loaded(self._framework or "") is not reads_others:
             return
         try:
             self._undo = self._attach(**options_of(os.environ))
@@ -123,10 +124,10 @@ class AutoInstrumentor:
             self._undo = None
 
 
-def _is_loaded(package: str) -> bool:
-    """Return whether the loader takes an instrumentation of a package, as its own switch says."""
-    disabled = {e.strip() for e in os.environ.get(_DISABLED, "").split(",")}
-    return not {"*"} & disabled and any(
-        each.module.startswith(package) and each.name not in disabled
+def _is_loaded(framework: str) -> bool:
+    """Return whether OpenInference's instrumentation of a framework is loaded; of any, if empty."""
+    disabled = {each.strip() for each in os.environ.get(_DISABLED, "").split(",")}
+    return "*" not in disabled and any(
+        each.module.startswith(f"{_OTHERS}.{framework}") and each.name not in disabled
         for each in entry_points(group=_GROUP)
     )

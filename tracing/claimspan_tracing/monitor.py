@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import sys
+import inspect
 import weakref
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -151,8 +151,9 @@ class Monitor:
             check_names(options)
         made = super().__new__(cls)
         made.given = dict(zip(("judge",), judge, strict=False)) | options
-        caller = sys._getframe(1)
-        made.made_at = (caller.f_code.co_filename, caller.f_lineno)
+        caller = inspect.currentframe()
+        caller = caller and caller.f_back
+        made.made_at = (caller.f_code.co_filename, caller.f_lineno) if caller else ("", 0)
         return made
 
     given: Mapping[str, object]
