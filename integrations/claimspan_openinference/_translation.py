@@ -1,0 +1,334 @@
+"""Puts the spans of other dialects into OpenInference's words, once, as they are taken.
+
+Everything behind reads OpenInference alone. A span that is OpenInference is returned as it is.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, cast
+
+from opentelemetry.sdk.trace import ReadableSpan
+from opentelemetry.util.types import AnyValue
+
+from claimspan_openinference._dialects import ARGUMENTS, DIALECTS, MARKS, Dialect
+from claimspan_openinference._documents import documents_in
+from claimspan_openinference._kinds import Attributes
+from claimspan_openinference._messages import (
+    ASSISTANT,
+    TOOL,
+    USER,
+    inside_of,
+    parsed,
+    role_of,
+    text_of_parts,
+)
+from claimspan_tracing import semconv
+from claimspan_tracing.adapters import Document, is_list, is_mapping
+
+__all__ = ["Translation"]
+
+_logger: Final = logging.getLogger("claimspan")
+
+
+class Translation:
+    """Reads spans as they are taken, and says once of each dialect that its spans have no texts."""
+
+    def __init__(self) -> None:
+        """Begin without having said anything."""
+        self._told: set[str] = set()
+
+    def of(self, span: ReadableSpan) -> ReadableSpan:
+        """Return a span in OpenInference's words; itself if it has them, or speaks no dialect."""
+        attributes = span.attributes or {}
+        if semconv.OPENINFERENCE_SPAN_KIND in attributes or MARKS.isdisjoint(attributes):
+            return span
+        spoken = [d for d in DIALECTS if any(n in attributes for n in (*d.kind, *d.marks))]
+        words = _words({**attributes, **_of_events(span), **_of_logfire(attributes)}, spoken)
+        if _has_no_texts(words) and spoken[0].name not in self._told:
+            self._told.add(spoken[0].name)
+            _logger.warning(
+                "spans of %s come without texts, and nothing can be judged without them: %s",
+                spoken[0].name,
+                spoken[0].contents,
+            )
+        return _Translated(span, words)
+
+
+class _Translated(ReadableSpan):
+    """A span with other attributes."""
+
+    def __init__(self, span: ReadableSpan, attributes: Mapping[str, AnyValue]) -> None:
+        super().__init__(
+            span.name,
+            span.get_span_context(),
+            span.parent,
+            span.resource,
+            attributes,
+            span.events,
+            span.links,
+            span.kind,
+            status=span.status,
+            start_time=span.start_time,
+            end_time=span.end_time,
+            instrumentation_scope=span.instrumentation_scope,
+        )
+        self._n_dropped = span.dropped_attributes
+
+    @property
+    def dropped_attributes(self) -> int:
+        """Number of attributes that the span itself has lost."""
+        return self._n_dropped
+
+
+def _words(attributes: Attributes, spoken: Sequence[Dialect]) -> dict[str, AnyValue]:
+    """The attributes of a span in OpenInference's words, without those that say the same."""
+
+    def first(names_of: Callable[[Dialect], tuple[str, ...]]) -> object:
+        names = (name for dialect in spoken for name in names_of(dialect))
+        return parsed(next((attributes[name] for name in names if name in attributes), None))
+
+    given, returned = _unwrapped(first(lambda d: d.given)), _unwrapped(first(lambda d: d.returned))
+    documents = _documents(returned)
+    kind = _kind(attributes, spoken)
+    if kind == semconv.KIND_CHAIN and documents and is_list(returned):
+        kind = semconv.KIND_RETRIEVER  # many have no word for it
+    if kind == semconv.KIND_RETRIEVER and is_mapping(given) and documents_in(given):
+        kind = semconv.KIND_RERANKER
+    read, said = _messages(first(lambda d: d.read)), _messages(first(lambda d: d.said))
+    read = read or _numbered(attributes, spoken, 0)
+    said = said or _numbered(attributes, spoken, 1)
+    if kind == semconv.KIND_LLM:
+        read, said = read or _messages(given), said or _messages(returned)
+        said = [each for each in said if each.role == ASSISTANT] or said
+        if is_list(calls := first(lambda d: d.calls)):
+            said = [*said, _Message(ASSISTANT, "", calls)]
+    if system := text_of_parts(first(lambda d: d.system)):
+        read = [_Message("system", system), *read]
+    asked = next((each.text for each in reversed(read) if each.role == USER), None)
+    answer = next((e.text for e in reversed(said) if e.role == ASSISTANT and e.text), None)
+    found: dict[str, object] = {
+        semconv.OPENINFERENCE_SPAN_KIND: kind,
+        semconv.INPUT_VALUE: asked if given is None else given,
+        semconv.OUTPUT_VALUE: answer if returned is None else returned,
+        semconv.LLM_MODEL_NAME: first(lambda d: d.model),
+        semconv.SESSION_ID: first(lambda d: d.session),
+        semconv.USER_ID: first(lambda d: d.user),
+        semconv.METADATA: _attached(attributes, spoken),
+    }
+    if kind == semconv.KIND_TOOL and documents:
+        found[semconv.OUTPUT_VALUE] = [{"text": each.text, "id": each.id} for each in documents]
+    if kind in (semconv.KIND_RETRIEVER, semconv.KIND_RERANKER):
+        name = semconv.reranked if kind == semconv.KIND_RERANKER else semconv.document
+        for index, each in enumerate(documents):
+            for part in ("content", "id", "score", "metadata"):
+                value = each.text if part == "content" else getattr(each, part)
+                found[name(index, part)] = value or None
+    for index, each in enumerate(read):
+        found[semconv.input_message(index, semconv.MESSAGE_ROLE)] = each.role
+        found[semconv.input_message(index, semconv.MESSAGE_CONTENT)] = each.text
+    if kind == semconv.KIND_LLM and said:
+        found[semconv.output_message(0, semconv.MESSAGE_ROLE)] = ASSISTANT
+        found[semconv.output_message(0, semconv.MESSAGE_CONTENT)] = said[0].text or None
+        calls = [_called(call) for each in said for call in each.calls]
+        for index, (name_, arguments) in enumerate(calls):
+            found.setdefault(semconv.output_message(0, semconv.MESSAGE_TOOL_CALL), name_)
+            found[semconv.output_arguments(0, index)] = arguments
+    sources = {name for dialect in spoken for name in dialect.sources}
+    begun = tuple(name for d in spoken for name in (*d.numbered, *d.metadata))
+    left = {k: v for k, v in attributes.items() if k not in sources and not k.startswith(begun)}
+    words = {name: _text(value) for name, value in found.items() if value is not None}
+    return cast(dict[str, AnyValue], {**words, **left})
+
+
+def _text(value: object) -> object:
+    """A value as attributes have it."""
+    if is_list(value) or is_mapping(value):
+        return json.dumps(value, ensure_ascii=False, default=str)
+    return value
+
+
+def _kind(attributes: Attributes, spoken: Sequence[Dialect]) -> str:
+    """The kind of a span, by the first dialect that knows it."""
+    for dialect in spoken:
+        for name in dialect.kind:
+            value = parsed(attributes.get(name))
+            words = value if is_mapping(value) else (str(value).lower(),)
+            if kind := next((kind for word, kind in dialect.kinds.items() if word in words), ""):
+                return kind
+    return semconv.KIND_CHAIN
+
+
+def _unwrapped(value: object) -> object:
+    """What a function was given or has returned, out of what wraps it."""
+    if not is_mapping(value):
+        return value
+    if {*value} == {"args", "kwargs"}:
+        arguments, named = value["args"], value["kwargs"]
+        return named or (arguments[0] if is_list(arguments) and arguments else arguments)
+    wrapped = next((name for name in ("inputs", "outputs") if name in value), None)
+    return value if wrapped is None or "kwargs" not in value else value[wrapped]
+
+
+def _documents(value: object) -> list[Document]:
+    """The documents in what a span has returned, or its texts if it returned a list of these."""
+    texts = [each for each in value if isinstance(each, str)] if is_list(value) else []
+    return [Document(text) for text in texts] or documents_in(value)
+
+
+def _attached(attributes: Attributes, spoken: Sequence[Dialect]) -> dict[str, object] | None:
+    """What the application has attached, by the names that it gave."""
+    beginnings = [beginning for dialect in spoken for beginning in dialect.metadata]
+    found = {
+        name.removeprefix(beginning): value
+        for beginning in beginnings
+        for name, value in attributes.items()
+        if name.startswith(beginning)
+    }
+    return found or None
+
+
+def _has_no_texts(words: Attributes) -> bool:
+    """Whether a model or a retriever does not show what it was told and has returned."""
+    kind = words[semconv.OPENINFERENCE_SPAN_KIND]
+    if kind == semconv.KIND_LLM:
+        shown = (semconv.INPUT_VALUE, semconv.input_message(0, semconv.MESSAGE_CONTENT))
+        return not any(name in words for name in shown)
+    is_empty = words.get(semconv.OUTPUT_VALUE) == "[]"
+    found = semconv.document(0, "content") in words
+    return kind == semconv.KIND_RETRIEVER and not found and not is_empty
+
+
+# --- messages -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Message:
+    """What one has said in a conversation."""
+
+    role: str
+    text: str
+    calls: Sequence[object] = ()
+    """The calls of tools in it."""
+
+
+_LISTS: Final = ("messages", "replies", "choices", "generations", "prompt")
+"""Names under which the input or the output of a model has its messages."""
+
+_RESULTS: Final = ("tool_call_response", "tool-result", "tool_result")
+_CALLS: Final = ("tool_call", "tool-call", "tool_use", "function")
+"""Types of the parts of messages."""
+
+
+def _messages(value: object) -> list[_Message]:
+    """The messages in a value: a text, a message, a list of these, or an object that has one."""
+    if is_mapping(value):
+        named = next((value[name] for name in _LISTS if value.get(name)), None)
+        if named is not None and "role" not in value:
+            system = value.get("system")
+            before = [_Message("system", system)] if isinstance(system, str) else []
+            return [*before, *_messages(named)]
+        if is_mapping(inner := value.get("message")):  # a choice or a generation
+            return _messages(inner)
+        return [*_parts_of(value)]
+    if is_list(value):
+        return [message for each in value for message in _messages(each)]
+    return [_Message(USER, value)] if isinstance(value, str) and value else []
+
+
+def _parts_of(message: Mapping[object, object]) -> Iterator[_Message]:
+    """A message, with what tools have returned as messages of their own."""
+    inside = inside_of(message)
+    role = str(role_of(inside.get("role", inside.get("type", ASSISTANT))))
+    content = inside.get("parts", inside.get("content", inside.get("text")))
+    calls = inside.get("tool_calls")
+    texts: list[object] = []
+    called = [*calls] if is_list(calls) else []
+    for part in content if is_list(content) else (content,):
+        if not is_mapping(part):
+            texts.append(part)
+        elif is_mapping(result := part.get("tool_call_result")):  # Haystack's
+            yield _Message(TOOL, str(_text(result.get("result"))))
+        elif part.get("type") in _RESULTS:
+            yield _Message(TOOL, _result(part))
+        elif part.get("type") in _CALLS or "tool_call" in part:
+            called.append(part.get("tool_call", part))
+        else:
+            texts.append(text_of_parts([part]))
+    text = "\n".join(each for each in texts if isinstance(each, str) and each)
+    if text or called:
+        yield _Message(role, text, called)
+
+
+def _result(part: Mapping[object, object]) -> str:
+    """What a tool has returned, as a text."""
+    names = ("response", "result", "output", "content")
+    found = next((part[name] for name in names if name in part), "")
+    if is_mapping(found) and {*found} == {"type", "value"}:  # Vercel's
+        found = found["value"]
+    return str(_text(found))
+
+
+def _called(call: object) -> tuple[object, object]:
+    """Name and arguments of a call of a tool."""
+    inner = call.get("function", call) if is_mapping(call) else {}
+    fields: Mapping[object, object] = inner if is_mapping(inner) else {}
+    name = next((fields[n] for n in ("name", "toolName", "tool_name") if n in fields), None)
+    return name, next((fields[n] for n in ("arguments", "args", "input") if n in fields), None)
+
+
+def _numbered(attributes: Attributes, spoken: Sequence[Dialect], which: int) -> list[_Message]:
+    """Messages that have an attribute for each of their fields."""
+    found: list[_Message] = []
+    for beginning in (each.numbered[which] for each in spoken if each.numbered):
+        while (role := attributes.get(f"{beginning}{len(found)}.role")) is not None:
+            at = f"{beginning}{len(found)}"
+            content = parsed(attributes.get(f"{at}.content"))
+            arguments = attributes.get(f"{at}.tool_calls.0.arguments")
+            call = {"name": attributes.get(f"{at}.tool_calls.0.name"), "arguments": arguments}
+            text = text_of_parts(content) if is_list(content) else str(content or "")
+            found.append(_Message(str(role_of(role)), text, [call] if arguments else []))
+    return found
+
+
+# --- what stands elsewhere than in attributes of its own ------------------------------------------
+
+_DETAILS: Final = (
+    "gen_ai.client.inference.operation.details",
+    "gen_ai.content.prompt",
+    "gen_ai.content.completion",
+)
+"""Events with attributes that others write onto the span."""
+
+_CHOICE: Final = "gen_ai.choice"
+_SAID: Final = re.compile(r"gen_ai\.(system|user|assistant|tool)\.message")
+"""Events that are a message each."""
+
+
+def _of_events(span: ReadableSpan) -> dict[str, object]:
+    """What the events of a span say, as attributes of it."""
+    found: dict[str, object] = {}
+    read: list[object] = []
+    said: list[object] = []
+    for event in span.events:
+        values: Attributes = event.attributes or {}
+        if event.name in _DETAILS:
+            found |= values
+        elif event.name == _CHOICE:
+            said.append(parsed(values.get("message")) or {"role": ASSISTANT, **values})
+        elif role := _SAID.fullmatch(event.name):
+            read.append({"role": role[1], **values})
+    found |= {semconv.GEN_AI_INPUT_MESSAGES: read} if read else {}
+    return found | ({semconv.GEN_AI_OUTPUT_MESSAGES: said} if said else {})
+
+
+def _of_logfire(attributes: Attributes) -> dict[str, object]:
+    """The arguments of a function that Logfire has traced: it writes an attribute for each."""
+    schema = parsed(attributes.get("logfire.json_schema")) if "return" in attributes else None
+    named = schema.get("properties") if is_mapping(schema) else None
+    names = [str(name) for name in named] if is_mapping(named) else []
+    return {ARGUMENTS: {n: parsed(attributes.get(n)) for n in names if n != "return"}}
