@@ -40,6 +40,9 @@ class Dialect:
     marks: tuple[str, ...] = ()
     """Names by which spans are known that have none of the above."""
 
+    beside: tuple[str, ...] = ()
+    """Names by which spans are known that another dialect reads as well."""
+
     given: tuple[str, ...] = ()
     """What a span was given: a text, arguments, or messages."""
 
@@ -188,6 +191,7 @@ DIALECTS: Final = (
             "embedding": _EMBEDDING,
             "rerank": _RERANKER,
         },
+        beside=("traceloop.workflow.name",),
         given=("traceloop.entity.input",),
         returned=("traceloop.entity.output",),
         numbered=("gen_ai.prompt.", "gen_ai.completion."),
@@ -198,7 +202,7 @@ DIALECTS: Final = (
     ),
     Dialect(
         name="pydantic-ai",
-        marks=("pydantic_ai.all_messages", "tool_response", "all_messages_events"),
+        beside=("pydantic_ai.all_messages", "all_messages_events", "tool_response", "agent_name"),
         given=("tool_arguments",),
         returned=("final_result", "tool_response"),
         read=("pydantic_ai.all_messages", "all_messages_events"),
@@ -210,6 +214,7 @@ DIALECTS: Final = (
         marks=(semconv.GEN_AI_RETRIEVAL_DOCUMENTS,),
         kinds={
             semconv.OPERATION_RETRIEVAL: _RETRIEVER,
+            "vector_db_retrieve": _RETRIEVER,  # OpenLLMetry's word
             semconv.OPERATION_CHAT: _LLM,
             semconv.OPERATION_TEXT: _LLM,
             semconv.OPERATION_CONTENT: _LLM,

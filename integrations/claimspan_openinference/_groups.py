@@ -25,7 +25,12 @@ from claimspan_openinference._kinds import (
 from claimspan_openinference._messages import answered, is_told_evidence, is_told_to_grade
 from claimspan_openinference._questions import has_answer, question_in
 from claimspan_tracing import semconv
-from claimspan_tracing.adapters import is_grade, is_list, written_evidence
+from claimspan_tracing.adapters import (
+    announced_question,
+    is_grade,
+    is_list,
+    written_evidence,
+)
 
 __all__ = ["THREAD_KEY", "WAITS", "Group", "group_of"]
 
@@ -180,8 +185,9 @@ class Group:
         is_graded = all(is_grade(answered(each)) for each in self.prompts)
         if asked.startswith(_OF_AN_INDEX) or is_graded:
             return False
-        # A whole prompt is not the question to what it tells.
-        return bool(asked) and not written_evidence([asked], "") and not has_answer(given)
+        # A whole prompt is not the question to what it tells, but may have it behind a label.
+        is_prompt = bool(written_evidence([asked], "")) and not announced_question(asked)
+        return bool(asked) and not is_prompt and not has_answer(given)
 
     def add(self, other: Group) -> None:
         """Add the spans of another one."""

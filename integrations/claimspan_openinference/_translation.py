@@ -8,11 +8,12 @@ from __future__ import annotations
 import json
 import logging
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, cast
 
-from opentelemetry.sdk.trace import ReadableSpan
+from opentelemetry.sdk.trace import Event, ReadableSpan
 from opentelemetry.util.types import AnyValue
 
 from claimspan_openinference._dialects import ARGUMENTS, DIALECTS, MARKS, Dialect
@@ -45,10 +46,14 @@ class Translation:
     def of(self, span: ReadableSpan) -> ReadableSpan:
         """Return a span in OpenInference's words; itself if it has them, or speaks no dialect."""
         attributes = span.attributes or {}
-        if semconv.OPENINFERENCE_SPAN_KIND in attributes or MARKS.isdisjoint(attributes):
+        if semconv.OPENINFERENCE_SPAN_KIND in attributes:
             return span
-        spoken = [d for d in DIALECTS if any(n in attributes for n in (*d.kind, *d.marks))]
-        words = _words({**attributes, **_of_events(span), **_of_logfire(attributes)}, spoken)
+        told = _of_events(span.events)
+        if not told and MARKS.isdisjoint(attributes):
+            return span
+        every = {**attributes, **told, **_of_logfire(attributes)}
+        spoken = [d for d in DIALECTS if any(n in every for n in (*d.kind, *d.marks, *d.beside))]
+        words = _words(every, spoken)
         if _has_no_texts(words) and spoken[0].name not in self._told:
             self._told.add(spoken[0].name)
             _logger.warning(
@@ -304,26 +309,31 @@ _DETAILS: Final = (
 )
 """Events with attributes that others write onto the span."""
 
+_RESULT: Final = "db.query.result"
+"""Event with one document that a store has found, in OpenLLMetry's instrumentations of stores."""
+
 _CHOICE: Final = "gen_ai.choice"
 _SAID: Final = re.compile(r"gen_ai\.(system|user|assistant|tool)\.message")
 """Events that are a message each."""
 
 
-def _of_events(span: ReadableSpan) -> dict[str, object]:
+def _of_events(events: Sequence[Event]) -> dict[str, object]:
     """What the events of a span say, as attributes of it."""
     found: dict[str, object] = {}
-    read: list[object] = []
-    said: list[object] = []
-    for event in span.events:
+    listed: dict[str, list[object]] = defaultdict(list)
+    for event in events:
         values: Attributes = event.attributes or {}
         if event.name in _DETAILS:
             found |= values
+        elif event.name == _RESULT:
+            fields = {name: values.get(f"{_RESULT}.{name}") for name in ("id", "document")}
+            listed[semconv.GEN_AI_RETRIEVAL_DOCUMENTS].append(fields)
         elif event.name == _CHOICE:
-            said.append(parsed(values.get("message")) or {"role": ASSISTANT, **values})
+            said = parsed(values.get("message")) or {"role": ASSISTANT, **values}
+            listed[semconv.GEN_AI_OUTPUT_MESSAGES].append(said)
         elif role := _SAID.fullmatch(event.name):
-            read.append({"role": role[1], **values})
-    found |= {semconv.GEN_AI_INPUT_MESSAGES: read} if read else {}
-    return found | ({semconv.GEN_AI_OUTPUT_MESSAGES: said} if said else {})
+            listed[semconv.GEN_AI_INPUT_MESSAGES].append({"role": role[1], **values})
+    return found | listed
 
 
 def _of_logfire(attributes: Attributes) -> dict[str, object]:

@@ -1,0 +1,170 @@
+"""What others have traced in their own words is read as the record that their program was.
+
+The spans in ``dialects`` were written by real libraries; ``dialects/README.md`` says by which.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+import pytest
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.trace import Span, set_span_in_context
+
+from claimspan_openinference._dialects import DIALECTS
+from claimspan_openinference._translation import Translation
+from claimspan_tracing import semconv
+from claimspan_tracing.otlp.decoding import spans_of_json
+from claimspan_tracing.testing import InMemoryMonitor
+
+from captured import texts
+from oi_spans import captured, monitored
+from support import attributes
+
+WRITTEN: Final = Path(__file__).parent / "dialects"
+
+QUESTION: Final = "How long is the Drava?"
+ANSWER: Final = "The Drava is 725 kilometres long."
+DRAVA: Final = (
+    "The Drava rises in South Tyrol and is 725 kilometres long, and flows into the Danube."
+)
+SAVA: Final = "The Sava is a river of the western Balkans, and flows into the Danube in Belgrade."
+MURA: Final = "The Mura rises in the Hohe Tauern, and flows into the Drava near Legrad."
+TOGETHER: Final = f"{DRAVA}\n\n{SAVA}"
+"""A retriever that made no span is known by the prompt alone."""
+
+SESSION: Final = "session-7"
+OWN: Final = "an id of its own"
+"""What pydantic-ai writes: an id that it makes for each conversation."""
+
+RECORDS: Final[dict[str, tuple[list[str], str]]] = {
+    "haystack": ([DRAVA, MURA], ""),
+    "langchain_js": ([DRAVA, SAVA], SESSION),
+    "langfuse": ([DRAVA, SAVA], SESSION),
+    "langsmith": ([DRAVA, SAVA], SESSION),
+    "logfire_openai": ([DRAVA, SAVA], ""),
+    "logfire_openinference": ([DRAVA, SAVA], ""),
+    "logfire_pydantic_ai": ([DRAVA, MURA], OWN),
+    "mlflow": ([DRAVA, SAVA], ""),
+    "openllmetry_chroma": ([DRAVA, SAVA], SESSION),
+    "openllmetry_langchain": ([DRAVA, SAVA], SESSION),
+    "openllmetry_numbered": ([DRAVA, MURA], SESSION),
+    "openllmetry_prompt": ([DRAVA, SAVA], SESSION),
+    "openllmetry_tool": ([DRAVA, MURA], SESSION),
+    "otel_openai_latest": ([DRAVA, SAVA], SESSION),
+    "pydantic_ai_2": ([DRAVA, MURA], OWN),
+    "pydantic_ai_3": ([DRAVA, MURA], OWN),
+    "vercel6_prompt": ([TOGETHER], SESSION),
+    "vercel6_tool": ([DRAVA, MURA], SESSION),
+    "vercel7_legacy": ([DRAVA, MURA], ""),
+    "vercel7_prompt": ([TOGETHER], ""),
+    "vercel7_tool": ([DRAVA, MURA], ""),
+}
+"""The chunks and the session of the record in each file; question and answer are always the same."""
+
+SILENT: Final = {
+    "haystack_off": "HAYSTACK_CONTENT_TRACING_ENABLED=true",
+    "openllmetry_off": "TRACELOOP_TRACE_CONTENT=true",
+    "otel_openai": "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=span_only",
+}
+"""Files whose programs were not told to write texts, and what to set."""
+
+
+def written(name: str) -> Sequence[ReadableSpan]:
+    return spans_of_json((WRITTEN / f"{name}.json").read_text("utf-8")).spans
+
+
+def replay(provider: TracerProvider, spans: Sequence[ReadableSpan]) -> None:
+    """Start and end spans as their program did, in the order of their times."""
+    by_id = {each.context.span_id: each for each in spans}
+
+    def depth(span: ReadableSpan) -> int:
+        above = by_id.get(span.parent.span_id) if span.parent is not None else None
+        return 0 if above is None else 1 + depth(above)
+
+    starts = [(each.start_time or 0, 0, depth(each), each) for each in spans]
+    ends = [(each.end_time or 0, 1, -depth(each), each) for each in spans]
+    made: dict[int, Span] = {}
+    for _, is_end, _, each in sorted([*starts, *ends], key=lambda event: event[:3]):
+        if is_end:
+            span = made[each.context.span_id]
+            for event in each.events:
+                span.add_event(event.name, event.attributes, event.timestamp)
+            span.set_status(each.status)
+            span.end(each.end_time)
+            continue
+        above = None if each.parent is None else made.get(each.parent.span_id)
+        scope = each.instrumentation_scope
+        made[each.context.span_id] = provider.get_tracer("" if scope is None else scope.name).start_span(
+            each.name,
+            None if above is None else set_span_in_context(above),
+            each.kind,
+            each.attributes,
+            start_time=each.start_time,
+        )
+
+
+@pytest.mark.parametrize("name", RECORDS)
+def test_a_program_traced_in_a_dialect_is_the_one_record_that_it_was(name: str) -> None:
+    chunks, session = RECORDS[name]
+    with monitored() as monitor:
+        replay(monitor.provider, written(name))
+        record = monitor.only_record()
+
+    assert (record.record.query, record.record.response) == (QUESTION, ANSWER)
+    assert texts(record) == chunks
+    found = str(record.record.metadata.get("session.id", ""))
+    assert found if session is OWN else found == session
+
+
+@pytest.mark.parametrize("name", SILENT)
+def test_texts_that_a_dialect_leaves_out_are_named_once_with_what_to_set(
+    name: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with monitored() as monitor, caplog.at_level(logging.WARNING, "claimspan"):
+        for _ in range(2):
+            replay(monitor.provider, written(name))
+        states = {str(each.status) for each in monitor.records()}
+
+    assert states <= {"no_answer", "no_context"}
+    told = [each.getMessage() for each in caplog.records if "without texts" in each.getMessage()]
+    assert len(told) == 1
+    assert SILENT[name] in told[0]
+
+
+def test_no_program_that_writes_texts_is_told_to_write_them(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    translation = Translation()
+    for name in RECORDS:
+        for each in written(name):
+            translation.of(each)
+
+    assert caplog.messages == []
+
+
+def test_a_span_of_openinference_or_of_no_ai_is_left_as_it_is() -> None:
+    own = written("langchain_js")
+    provider = TracerProvider()
+    others = [provider.get_tracer("http").start_span("GET", attributes={"http.route": "/"})]
+
+    assert all(Translation().of(each) is each for each in own)
+    assert all(Translation().of(each) is each for each in others if isinstance(each, ReadableSpan))
+
+
+def test_every_file_is_read_by_a_test_and_says_no_place_of_its_machine() -> None:
+    files = {path.stem: path.read_text("utf-8") for path in WRITTEN.glob("*.json")}
+
+    assert {*files} == {*RECORDS, *SILENT}
+    assert not [name for name, text in files.items() if "/home/" in text or "/work" in text]
+
+
+def test_every_dialect_says_what_to_set() -> None:
+    assert all(each.contents for each in DIALECTS)
+    assert len({each.name for each in DIALECTS}) == len(DIALECTS)
