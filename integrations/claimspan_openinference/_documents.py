@@ -41,7 +41,9 @@ __all__ = [
     "windows_in",
 ]
 
-TEXT_KEYS: Final = ("page_content", "content", "text", "document", "chunk", "snippet", "body")
+TEXT_KEYS: Final = (
+    *("page_content", "pageContent", "content", "text", "document", "chunk", "snippet", "body"),
+)
 """Names under which stores and frameworks write the text of a document."""
 
 LIST_KEYS: Final = ("documents", "results", "chunks", "nodes", "docs", "matches", "hits")
@@ -53,9 +55,8 @@ MAX_FIELDS: Final = 100
 
 def retrieved(attributes: Attributes) -> list[Document]:
     """The documents of a retriever span."""
-    return (
-        _flattened(attributes, semconv.document)
-        or documents_in(parsed(attributes.get(semconv.OUTPUT_VALUE)))
+    return _flattened(attributes, semconv.document) or documents_in(
+        parsed(attributes.get(semconv.OUTPUT_VALUE))
     )
 
 

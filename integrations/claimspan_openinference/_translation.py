@@ -53,11 +53,14 @@ class Translation:
             return span
         every = {**attributes, **told, **_of_logfire(attributes)}
         spoken = [d for d in DIALECTS if any(n in every for n in (*d.kind, *d.marks, *d.beside))]
-        words = _words(every, spoken)
+        try:
+            words = _words(every, spoken)
+        except RecursionError:  # JSON as deep as only made-up spans have it
+            return span
         if _has_no_texts(words) and spoken[0].name not in self._told:
             self._told.add(spoken[0].name)
             _logger.warning(
-                "spans of %s come without texts, and nothing can be judged without them: %s",
+                "spans of %s come without texts, and what they leave out is not judged: %s",
                 spoken[0].name,
                 spoken[0].contents,
             )
@@ -90,64 +93,127 @@ class _Translated(ReadableSpan):
         return self._n_dropped
 
 
+@dataclass(frozen=True, slots=True)
+class _Message:
+    """What one has said in a conversation."""
+
+    role: str
+    text: str
+    calls: Sequence[object] = ()
+    """The calls of tools in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Meaning:
+    """What a span says, in whatever dialect."""
+
+    kind: str
+    given: object
+    returned: object
+    documents: Sequence[Document]
+    """What a retriever has found, or a reranker let through."""
+
+    read: Sequence[_Message]
+    said: Sequence[_Message]
+
+
 def _words(attributes: Attributes, spoken: Sequence[Dialect]) -> dict[str, AnyValue]:
     """The attributes of a span in OpenInference's words, without those that say the same."""
 
-    def first(names_of: Callable[[Dialect], tuple[str, ...]]) -> object:
-        names = (name for dialect in spoken for name in names_of(dialect))
+    def first(
+        names_of: Callable[[Dialect], Sequence[str]], some: Sequence[Dialect] = spoken
+    ) -> object:
+        names = (name for dialect in some for name in names_of(dialect))
         return parsed(next((attributes[name] for name in names if name in attributes), None))
 
+    meaning = _meaning(attributes, spoken, first)
+    begun = tuple(name for dialect in DIALECTS for name in dialect.metadata)
+    attached = {
+        name.removeprefix(beginning): value
+        for beginning in begun
+        for name, value in attributes.items()
+        if name.startswith(beginning)
+    }
+    found = _messages_in_words(meaning) | {
+        semconv.OPENINFERENCE_SPAN_KIND: meaning.kind,
+        semconv.INPUT_VALUE: meaning.given,
+        semconv.OUTPUT_VALUE: meaning.returned,
+        semconv.LLM_MODEL_NAME: first(lambda d: d.model),
+        # What is attached means the same on the spans of others.
+        semconv.SESSION_ID: first(lambda d: d.session, DIALECTS),
+        semconv.USER_ID: first(lambda d: d.user, DIALECTS),
+        semconv.METADATA: attached or None,
+    }
+    if meaning.kind in (semconv.KIND_RETRIEVER, semconv.KIND_RERANKER):
+        found |= _documents_in_words(meaning)
+    words = {name: _text(value) for name, value in found.items() if value is not None}
+    sources = {name for dialect in spoken for name in dialect.sources}
+    gone = (*begun, *(name for dialect in spoken for name in dialect.numbered))
+    left = {k: v for k, v in attributes.items() if k not in sources and not k.startswith(gone)}
+    return cast(dict[str, AnyValue], {**words, **left})
+
+
+def _meaning(
+    attributes: Attributes,
+    spoken: Sequence[Dialect],
+    first: Callable[[Callable[[Dialect], Sequence[str]]], object],
+) -> _Meaning:
     given, returned = _unwrapped(first(lambda d: d.given)), _unwrapped(first(lambda d: d.returned))
     documents = _documents(returned)
-    kind = _kind(attributes, spoken)
-    if kind == semconv.KIND_CHAIN and documents and is_list(returned):
-        kind = semconv.KIND_RETRIEVER  # many have no word for it
-    if kind == semconv.KIND_RETRIEVER and is_mapping(given) and documents_in(given):
-        kind = semconv.KIND_RERANKER
-    read, said = _messages(first(lambda d: d.read)), _messages(first(lambda d: d.said))
-    read = read or _numbered(attributes, spoken, 0)
-    said = said or _numbered(attributes, spoken, 1)
+    kind = _refined(_kind(attributes, spoken), given, returned, documents)
+    read = _messages(first(lambda d: d.read)) or _numbered(attributes, spoken, 0)
+    said = _messages(first(lambda d: d.said)) or _numbered(attributes, spoken, 1)
     if kind == semconv.KIND_LLM:
         read, said = read or _messages(given), said or _messages(returned)
-        said = [each for each in said if each.role == ASSISTANT] or said
-        if is_list(calls := first(lambda d: d.calls)):
-            said = [*said, _Message(ASSISTANT, "", calls)]
     if system := text_of_parts(first(lambda d: d.system)):
         read = [_Message("system", system), *read]
-    asked = next((each.text for each in reversed(read) if each.role == USER), None)
-    answer = next((e.text for e in reversed(said) if e.role == ASSISTANT and e.text), None)
-    found: dict[str, object] = {
-        semconv.OPENINFERENCE_SPAN_KIND: kind,
-        semconv.INPUT_VALUE: asked if given is None else given,
-        semconv.OUTPUT_VALUE: answer if returned is None else returned,
-        semconv.LLM_MODEL_NAME: first(lambda d: d.model),
-        semconv.SESSION_ID: first(lambda d: d.session),
-        semconv.USER_ID: first(lambda d: d.user),
-        semconv.METADATA: _attached(attributes, spoken),
-    }
-    if kind == semconv.KIND_TOOL and documents:
-        found[semconv.OUTPUT_VALUE] = [{"text": each.text, "id": each.id} for each in documents]
-    if kind in (semconv.KIND_RETRIEVER, semconv.KIND_RERANKER):
-        name = semconv.reranked if kind == semconv.KIND_RERANKER else semconv.document
-        for index, each in enumerate(documents):
-            for part in ("content", "id", "score", "metadata"):
-                value = each.text if part == "content" else getattr(each, part)
-                found[name(index, part)] = value or None
-    for index, each in enumerate(read):
+    if is_list(calls := first(lambda d: d.calls)):
+        said = [*said, _Message(ASSISTANT, "", calls)]
+    if given is None:  # an agent has the messages alone
+        given = next((each.text for each in reversed(read) if each.role == USER), None)
+    if returned is None:
+        texts = (each.text for each in reversed(said) if each.role == ASSISTANT)
+        returned = next(filter(None, texts), None)
+    elif kind == semconv.KIND_TOOL and documents:
+        returned = [{"text": each.text, "id": each.id} for each in documents]
+    return _Meaning(kind, given, returned, documents, read, said)
+
+
+def _refined(kind: str, given: object, returned: object, documents: Sequence[Document]) -> str:
+    """The kind of a span by what it does: many dialects have no word for a retriever."""
+    if kind == semconv.KIND_CHAIN and documents and is_list(returned):
+        kind = semconv.KIND_RETRIEVER
+    if kind == semconv.KIND_RETRIEVER and is_mapping(given) and documents_in(given):
+        kind = semconv.KIND_RERANKER
+    return kind
+
+
+def _messages_in_words(meaning: _Meaning) -> dict[str, object]:
+    found: dict[str, object] = {}
+    for index, each in enumerate(meaning.read):
         found[semconv.input_message(index, semconv.MESSAGE_ROLE)] = each.role
         found[semconv.input_message(index, semconv.MESSAGE_CONTENT)] = each.text
-    if kind == semconv.KIND_LLM and said:
+    if meaning.kind == semconv.KIND_LLM and meaning.said:
+        said = next((each.text for each in meaning.said if each.text), None)
         found[semconv.output_message(0, semconv.MESSAGE_ROLE)] = ASSISTANT
-        found[semconv.output_message(0, semconv.MESSAGE_CONTENT)] = said[0].text or None
-        calls = [_called(call) for each in said for call in each.calls]
-        for index, (name_, arguments) in enumerate(calls):
-            found.setdefault(semconv.output_message(0, semconv.MESSAGE_TOOL_CALL), name_)
+        found[semconv.output_message(0, semconv.MESSAGE_CONTENT)] = said
+        calls = [_called(call) for each in meaning.said for call in each.calls]
+        for index, (name, arguments) in enumerate(calls):
+            found.setdefault(semconv.output_message(0, semconv.MESSAGE_TOOL_CALL), name)
             found[semconv.output_arguments(0, index)] = arguments
-    sources = {name for dialect in spoken for name in dialect.sources}
-    begun = tuple(name for d in spoken for name in (*d.numbered, *d.metadata))
-    left = {k: v for k, v in attributes.items() if k not in sources and not k.startswith(begun)}
-    words = {name: _text(value) for name, value in found.items() if value is not None}
-    return cast(dict[str, AnyValue], {**words, **left})
+    return found
+
+
+def _documents_in_words(meaning: _Meaning) -> dict[str, object]:
+    is_reranker = meaning.kind == semconv.KIND_RERANKER
+    name = semconv.reranked if is_reranker else semconv.document
+    found: dict[str, object] = {}
+    for index, each in enumerate(meaning.documents):
+        found[name(index, "content")] = each.text
+        found[name(index, "id")] = each.id
+        found[name(index, "score")] = each.score
+        found[name(index, "metadata")] = each.metadata or None
+    return found
 
 
 def _text(value: object) -> object:
@@ -185,18 +251,6 @@ def _documents(value: object) -> list[Document]:
     return [Document(text) for text in texts] or documents_in(value)
 
 
-def _attached(attributes: Attributes, spoken: Sequence[Dialect]) -> dict[str, object] | None:
-    """What the application has attached, by the names that it gave."""
-    beginnings = [beginning for dialect in spoken for beginning in dialect.metadata]
-    found = {
-        name.removeprefix(beginning): value
-        for beginning in beginnings
-        for name, value in attributes.items()
-        if name.startswith(beginning)
-    }
-    return found or None
-
-
 def _has_no_texts(words: Attributes) -> bool:
     """Whether a model or a retriever does not show what it was told and has returned."""
     kind = words[semconv.OPENINFERENCE_SPAN_KIND]
@@ -211,22 +265,12 @@ def _has_no_texts(words: Attributes) -> bool:
 # --- messages -------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Message:
-    """What one has said in a conversation."""
-
-    role: str
-    text: str
-    calls: Sequence[object] = ()
-    """The calls of tools in it."""
-
-
-_LISTS: Final = ("messages", "replies", "choices", "generations", "prompt")
+_LISTS: Final = ("messages", "replies", "choices", "generations", "prompt", "input", "output")
 """Names under which the input or the output of a model has its messages."""
 
-_RESULTS: Final = ("tool_call_response", "tool-result", "tool_result")
-_CALLS: Final = ("tool_call", "tool-call", "tool_use", "function")
-"""Types of the parts of messages."""
+_RESULTS: Final = ("tool_call_response", "tool-result", "tool_result", "function_call_output")
+_CALLS: Final = ("tool_call", "tool-call", "tool_use", "function_call")
+"""Types of messages and of their parts."""
 
 
 def _messages(value: object) -> list[_Message]:
@@ -239,7 +283,9 @@ def _messages(value: object) -> list[_Message]:
             return [*before, *_messages(named)]
         if is_mapping(inner := value.get("message")):  # a choice or a generation
             return _messages(inner)
-        return [*_parts_of(value)]
+        # OpenAI's newer API has results of tools beside the messages.
+        is_part = value.get("type") in (*_RESULTS, *_CALLS)
+        return [*_parts_of({"content": [value]} if is_part else value)]
     if is_list(value):
         return [message for each in value for message in _messages(each)]
     return [_Message(USER, value)] if isinstance(value, str) and value else []
@@ -275,7 +321,8 @@ def _result(part: Mapping[object, object]) -> str:
     found = next((part[name] for name in names if name in part), "")
     if is_mapping(found) and {*found} == {"type", "value"}:  # Vercel's
         found = found["value"]
-    return str(_text(found))
+    are_parts = is_list(found) and all(is_mapping(e) and e.get("type") == "text" for e in found)
+    return text_of_parts(found) if are_parts else str(_text(found))
 
 
 def _called(call: object) -> tuple[object, object]:

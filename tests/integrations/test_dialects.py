@@ -5,10 +5,7 @@ The spans in ``dialects`` were written by real libraries; ``dialects/README.md``
 
 from __future__ import annotations
 
-import json
 import logging
-import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
@@ -19,13 +16,10 @@ from opentelemetry.trace import Span, set_span_in_context
 
 from claimspan_openinference._dialects import DIALECTS
 from claimspan_openinference._translation import Translation
-from claimspan_tracing import semconv
 from claimspan_tracing.otlp.decoding import spans_of_json
-from claimspan_tracing.testing import InMemoryMonitor
 
 from captured import texts
-from oi_spans import captured, monitored
-from support import attributes
+from oi_spans import monitored
 
 WRITTEN: Final = Path(__file__).parent / "dialects"
 
@@ -62,15 +56,16 @@ RECORDS: Final[dict[str, tuple[list[str], str]]] = {
     "pydantic_ai_3": ([DRAVA, MURA], OWN),
     "vercel6_prompt": ([TOGETHER], SESSION),
     "vercel6_tool": ([DRAVA, MURA], SESSION),
-    "vercel7_legacy": ([DRAVA, MURA], ""),
-    "vercel7_prompt": ([TOGETHER], ""),
-    "vercel7_tool": ([DRAVA, MURA], ""),
+    "vercel7_legacy": ([DRAVA, MURA], SESSION),
+    "vercel7_prompt": ([TOGETHER], SESSION),
+    "vercel7_tool": ([DRAVA, MURA], SESSION),
 }
-"""The chunks and the session of the record in each file; question and answer are always the same."""
+"""Chunks and session of the record in each file; question and answer are always the same."""
 
 SILENT: Final = {
     "haystack_off": "HAYSTACK_CONTENT_TRACING_ENABLED=true",
     "openllmetry_off": "TRACELOOP_TRACE_CONTENT=true",
+    "vercel6_off": "recordInputs",
     "otel_openai": "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=span_only",
 }
 """Files whose programs were not told to write texts, and what to set."""
@@ -101,7 +96,9 @@ def replay(provider: TracerProvider, spans: Sequence[ReadableSpan]) -> None:
             continue
         above = None if each.parent is None else made.get(each.parent.span_id)
         scope = each.instrumentation_scope
-        made[each.context.span_id] = provider.get_tracer("" if scope is None else scope.name).start_span(
+        made[each.context.span_id] = provider.get_tracer(
+            "" if scope is None else scope.name
+        ).start_span(
             each.name,
             None if above is None else set_span_in_context(above),
             each.kind,

@@ -26,7 +26,8 @@ tracing.enable_tracing(OpenTelemetryTracer(trace.get_tracer("haystack")))
 store = InMemoryDocumentStore()
 store.write_documents([Document(id=id_, content=text) for id_, text in TEXTS.items()])
 TEMPLATE = (
-    INSTRUCTION + "\n{% for d in documents %}{{ d.content }}\n{% endfor %}\nQuestion: {{ question }}"
+    INSTRUCTION
+    + "\n{% for d in documents %}{{ d.content }}\n{% endfor %}\nQuestion: {{ question }}"
 )
 pipeline = Pipeline()
 pipeline.add_component("retriever", InMemoryBM25Retriever(store, top_k=2))

@@ -35,6 +35,4 @@ with tracer.start_as_current_span("invoke_workflow answer") as root:
     root.set_attribute("gen_ai.operation.name", "invoke_workflow")
     root.set_attribute("gen_ai.conversation.id", SESSION)
     prompt = prompt_of(QUESTION, retrieve(QUESTION))
-    client.chat.completions.create(
-        model="scripted", messages=[{"role": "user", "content": prompt}]
-    )
+    client.chat.completions.create(model="scripted", messages=[{"role": "user", "content": prompt}])

@@ -30,9 +30,7 @@ if version:
 else:
     import logfire
 
-    logfire.configure(
-        send_to_logfire=False, console=False, additional_span_processors=[exporter]
-    )
+    logfire.configure(send_to_logfire=False, console=False, additional_span_processors=[exporter])
     logfire.instrument_pydantic_ai()
 
 agent = Agent(FunctionModel(scripted), name="answer", instructions=INSTRUCTION)

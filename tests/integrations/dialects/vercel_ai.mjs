@@ -33,12 +33,24 @@ const Model = testing.MockLanguageModelV4 ?? testing.MockLanguageModelV3;
 const scripted = (...replies) =>
   new Model({ modelId: "scripted", doGenerate: async () => replies.shift() });
 
-const told = { isEnabled: true, functionId: "answer", metadata: { sessionId: SESSION } };
-let options = { experimental_telemetry: told };
+let options = {
+  experimental_telemetry: {
+    isEnabled: true,
+    functionId: "answer",
+    metadata: { sessionId: SESSION },
+    recordInputs: !process.env.SILENT,
+    recordOutputs: !process.env.SILENT,
+  },
+};
 if (ai.registerTelemetry) {
+  // Release 7 and later: one telemetry for all calls, and the session in the context of each.
   const { LegacyOpenTelemetry, OpenTelemetry } = await import("@ai-sdk/otel");
-  ai.registerTelemetry(process.env.LEGACY ? new LegacyOpenTelemetry() : new OpenTelemetry());
-  options = { telemetry: told };
+  const Telemetry = process.env.LEGACY ? LegacyOpenTelemetry : OpenTelemetry;
+  ai.registerTelemetry(new Telemetry({ runtimeContext: true }));
+  options = {
+    telemetry: { functionId: "answer", includeRuntimeContext: { sessionId: true } },
+    runtimeContext: { sessionId: SESSION },
+  };
 }
 
 if (process.env.WITH === "tool") {
