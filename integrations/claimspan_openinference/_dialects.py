@@ -6,16 +6,33 @@ of the table, and the first that has a value for something counts.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
 from claimspan_tracing import semconv
 
-__all__ = ["ARGUMENTS", "DIALECTS", "MARKS", "Dialect"]
+__all__ = [
+    "ARGUMENTS",
+    "DIALECTS",
+    "EVENTS_OF_DETAILS",
+    "EVENT_CHOICE",
+    "EVENT_MESSAGE",
+    "EVENT_RESULT",
+    "MARKS",
+    "RETURNED",
+    "SCHEMA",
+    "Dialect",
+]
 
 ARGUMENTS: Final = "logfire.arguments"
 """Stands for the arguments of a function, which Logfire writes as an attribute each."""
+
+SCHEMA: Final = "logfire.json_schema"
+"""Names the arguments."""
+
+RETURNED: Final = "return"
 
 _CHAIN: Final = semconv.KIND_CHAIN
 _AGENT: Final = semconv.KIND_AGENT
@@ -234,9 +251,9 @@ DIALECTS: Final = (
     ),
     Dialect(
         name="Logfire",
-        marks=("return",),
+        marks=(RETURNED,),
         given=(ARGUMENTS,),
-        returned=("return",),
+        returned=(RETURNED,),
         contents="set record_return=True in @logfire.instrument",
     ),
 )
@@ -244,3 +261,19 @@ DIALECTS: Final = (
 
 MARKS: Final = frozenset(mark for each in DIALECTS for mark in (*each.kind, *each.marks))
 """Names of which every span of a dialect has one."""
+
+EVENTS_OF_DETAILS: Final = (
+    "gen_ai.client.inference.operation.details",
+    "gen_ai.content.prompt",
+    "gen_ai.content.completion",
+)
+"""Events with attributes that others write onto the span."""
+
+EVENT_MESSAGE: Final = re.compile(r"gen_ai\.(system|user|assistant|tool)\.message")
+"""Events that are a message each, which a model has read."""
+
+EVENT_CHOICE: Final = "gen_ai.choice"
+"""Event that is what a model has answered."""
+
+EVENT_RESULT: Final = "db.query.result"
+"""Event with one document that a store has found, in OpenLLMetry's instrumentations of stores."""

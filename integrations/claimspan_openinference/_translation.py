@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import logging
-import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +15,18 @@ from typing import Final, cast
 from opentelemetry.sdk.trace import Event, ReadableSpan
 from opentelemetry.util.types import AnyValue
 
-from claimspan_openinference._dialects import ARGUMENTS, DIALECTS, MARKS, Dialect
+from claimspan_openinference._dialects import (
+    ARGUMENTS,
+    DIALECTS,
+    EVENT_CHOICE,
+    EVENT_MESSAGE,
+    EVENT_RESULT,
+    EVENTS_OF_DETAILS,
+    MARKS,
+    RETURNED,
+    SCHEMA,
+    Dialect,
+)
 from claimspan_openinference._documents import documents_in
 from claimspan_openinference._kinds import Attributes
 from claimspan_openinference._messages import (
@@ -275,20 +285,18 @@ _CALLS: Final = ("tool_call", "tool-call", "tool_use", "function_call")
 
 def _messages(value: object) -> list[_Message]:
     """The messages in a value: a text, a message, a list of these, or an object that has one."""
-    if is_mapping(value):
-        named = next((value[name] for name in _LISTS if value.get(name)), None)
-        if named is not None and "role" not in value:
-            system = value.get("system")
-            before = [_Message("system", system)] if isinstance(system, str) else []
-            return [*before, *_messages(named)]
-        if is_mapping(inner := value.get("message")):  # a choice or a generation
-            return _messages(inner)
-        # OpenAI's newer API has results of tools beside the messages.
-        is_part = value.get("type") in (*_RESULTS, *_CALLS)
-        return [*_parts_of({"content": [value]} if is_part else value)]
     if is_list(value):
         return [message for each in value for message in _messages(each)]
-    return [_Message(USER, value)] if isinstance(value, str) and value else []
+    if not is_mapping(value):
+        return [_Message(USER, value)] if isinstance(value, str) and value else []
+    if value.get("type") in (*_RESULTS, *_CALLS):  # OpenAI has them beside its messages
+        return [*_parts_of({"content": [value]})]
+    named = next((value[name] for name in _LISTS if value.get(name)), None)
+    if named is None or "role" in value:
+        inner = value.get("message")  # of a choice, or of a generation
+        return _messages(inner) if is_mapping(inner) else [*_parts_of(value)]
+    system = value.get("system")
+    return [*([_Message("system", system)] if isinstance(system, str) else []), *_messages(named)]
 
 
 def _parts_of(message: Mapping[object, object]) -> Iterator[_Message]:
@@ -327,7 +335,7 @@ def _result(part: Mapping[object, object]) -> str:
 
 def _called(call: object) -> tuple[object, object]:
     """Name and arguments of a call of a tool."""
-    inner = call.get("function", call) if is_mapping(call) else {}
+    inner: object = call.get("function", call) if is_mapping(call) else None
     fields: Mapping[object, object] = inner if is_mapping(inner) else {}
     name = next((fields[n] for n in ("name", "toolName", "tool_name") if n in fields), None)
     return name, next((fields[n] for n in ("arguments", "args", "input") if n in fields), None)
@@ -349,20 +357,6 @@ def _numbered(attributes: Attributes, spoken: Sequence[Dialect], which: int) -> 
 
 # --- what stands elsewhere than in attributes of its own ------------------------------------------
 
-_DETAILS: Final = (
-    "gen_ai.client.inference.operation.details",
-    "gen_ai.content.prompt",
-    "gen_ai.content.completion",
-)
-"""Events with attributes that others write onto the span."""
-
-_RESULT: Final = "db.query.result"
-"""Event with one document that a store has found, in OpenLLMetry's instrumentations of stores."""
-
-_CHOICE: Final = "gen_ai.choice"
-_SAID: Final = re.compile(r"gen_ai\.(system|user|assistant|tool)\.message")
-"""Events that are a message each."""
-
 
 def _of_events(events: Sequence[Event]) -> dict[str, object]:
     """What the events of a span say, as attributes of it."""
@@ -370,22 +364,22 @@ def _of_events(events: Sequence[Event]) -> dict[str, object]:
     listed: dict[str, list[object]] = defaultdict(list)
     for event in events:
         values: Attributes = event.attributes or {}
-        if event.name in _DETAILS:
+        if event.name in EVENTS_OF_DETAILS:
             found |= values
-        elif event.name == _RESULT:
-            fields = {name: values.get(f"{_RESULT}.{name}") for name in ("id", "document")}
+        elif event.name == EVENT_RESULT:
+            fields = {name: values.get(f"{EVENT_RESULT}.{name}") for name in ("id", "document")}
             listed[semconv.GEN_AI_RETRIEVAL_DOCUMENTS].append(fields)
-        elif event.name == _CHOICE:
+        elif event.name == EVENT_CHOICE:
             said = parsed(values.get("message")) or {"role": ASSISTANT, **values}
             listed[semconv.GEN_AI_OUTPUT_MESSAGES].append(said)
-        elif role := _SAID.fullmatch(event.name):
+        elif role := EVENT_MESSAGE.fullmatch(event.name):
             listed[semconv.GEN_AI_INPUT_MESSAGES].append({"role": role[1], **values})
     return found | listed
 
 
 def _of_logfire(attributes: Attributes) -> dict[str, object]:
     """The arguments of a function that Logfire has traced: it writes an attribute for each."""
-    schema = parsed(attributes.get("logfire.json_schema")) if "return" in attributes else None
+    schema = parsed(attributes.get(SCHEMA)) if RETURNED in attributes else None
     named = schema.get("properties") if is_mapping(schema) else None
     names = [str(name) for name in named] if is_mapping(named) else []
-    return {ARGUMENTS: {n: parsed(attributes.get(n)) for n in names if n != "return"}}
+    return {ARGUMENTS: {n: parsed(attributes.get(n)) for n in names if n != RETURNED}}

@@ -5,21 +5,31 @@ The spans in ``dialects`` were written by real libraries; ``dialects/README.md``
 
 from __future__ import annotations
 
+import json
 import logging
+import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
 import pytest
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace import Span as SdkSpan
 from opentelemetry.trace import Span, set_span_in_context
+from opentelemetry.util.types import AnyValue
 
 from claimspan_openinference._dialects import DIALECTS
+from claimspan_openinference._documents import reranked
+from claimspan_openinference._kinds import Attributes
+from claimspan_openinference._messages import answered, messages_of, prompted
 from claimspan_openinference._translation import Translation
 from claimspan_tracing.otlp.decoding import spans_of_json
 
 from captured import texts
+from linear_time import grows_linearly
 from oi_spans import monitored
+from support import attributes, ids
 
 WRITTEN: Final = Path(__file__).parent / "dialects"
 
@@ -77,7 +87,7 @@ def written(name: str) -> Sequence[ReadableSpan]:
 
 def replay(provider: TracerProvider, spans: Sequence[ReadableSpan]) -> None:
     """Start and end spans as their program did, in the order of their times."""
-    by_id = {each.context.span_id: each for each in spans}
+    by_id = {ids(each).span_id: each for each in spans}
 
     def depth(span: ReadableSpan) -> int:
         above = by_id.get(span.parent.span_id) if span.parent is not None else None
@@ -88,7 +98,7 @@ def replay(provider: TracerProvider, spans: Sequence[ReadableSpan]) -> None:
     made: dict[int, Span] = {}
     for _, is_end, _, each in sorted([*starts, *ends], key=lambda event: event[:3]):
         if is_end:
-            span = made[each.context.span_id]
+            span = made[ids(each).span_id]
             for event in each.events:
                 span.add_event(event.name, event.attributes, event.timestamp)
             span.set_status(each.status)
@@ -96,7 +106,7 @@ def replay(provider: TracerProvider, spans: Sequence[ReadableSpan]) -> None:
             continue
         above = None if each.parent is None else made.get(each.parent.span_id)
         scope = each.instrumentation_scope
-        made[each.context.span_id] = provider.get_tracer(
+        made[ids(each).span_id] = provider.get_tracer(
             "" if scope is None else scope.name
         ).start_span(
             each.name,
@@ -153,6 +163,159 @@ def test_a_span_of_openinference_or_of_no_ai_is_left_as_it_is() -> None:
 
     assert all(Translation().of(each) is each for each in own)
     assert all(Translation().of(each) is each for each in others if isinstance(each, ReadableSpan))
+
+
+def spans_of(
+    *events: tuple[str, dict[str, str]], **values: AnyValue
+) -> tuple[ReadableSpan, Attributes]:
+    """Return a span with attributes and events, and its attributes in OpenInference's words."""
+    span = TracerProvider().get_tracer("app").start_span("chat")
+    assert isinstance(span, SdkSpan)
+    span.set_attributes({name.replace("__", "."): value for name, value in values.items()})
+    for name, told in events:
+        span.add_event(name, told)
+    return span, attributes(Translation().of(span))
+
+
+def test_messages_in_events_of_a_span_are_read_as_those_in_its_attributes() -> None:
+    _, found = spans_of(
+        ("gen_ai.system.message", {"content": "Be brief."}),
+        ("gen_ai.user.message", {"content": QUESTION}),
+        ("gen_ai.choice", {"message": json.dumps({"role": "assistant", "content": ANSWER})}),
+        gen_ai__operation__name="chat",
+    )
+
+    assert prompted(found) == f"Be brief.\n{QUESTION}"
+    assert answered(found) == ANSWER
+
+
+def test_an_event_with_all_messages_is_read_as_well() -> None:
+    said = [{"role": "assistant", "parts": [{"type": "text", "content": ANSWER}]}]
+    asked = [{"role": "user", "parts": [{"type": "text", "content": QUESTION}]}]
+    told = {"gen_ai.input.messages": asked, "gen_ai.output.messages": said}
+    event = "gen_ai.client.inference.operation.details"
+    _, found = spans_of(
+        (event, {name: json.dumps(each) for name, each in told.items()}),
+        gen_ai__operation__name="chat",
+    )
+
+    assert (prompted(found), answered(found)) == (QUESTION, ANSWER)
+
+
+REPLIES: Final[dict[str, tuple[object, object]]] = {
+    "chat completions": (
+        {"messages": [{"role": "user", "content": [{"type": "text", "text": QUESTION}]}]},
+        {"choices": [{"message": {"role": "assistant", "content": ANSWER}}]},
+    ),
+    "responses": (
+        {"input": [{"role": "user", "content": [{"type": "input_text", "text": QUESTION}]}]},
+        {
+            "output": [
+                {"type": "reasoning", "summary": []},
+                {"role": "assistant", "content": [{"type": "output_text", "text": ANSWER}]},
+            ]
+        },
+    ),
+    "anthropic": (
+        {"messages": [{"role": "user", "content": QUESTION}]},
+        {"role": "assistant", "content": [{"type": "text", "text": ANSWER}]},
+    ),
+    "texts": ({"prompt": QUESTION}, ANSWER),
+}
+"""Requests and replies as clients of models write them."""
+
+
+@pytest.mark.parametrize("name", REPLIES)
+def test_what_a_client_was_given_and_has_returned_are_messages(name: str) -> None:
+    given, returned = REPLIES[name]
+    _, found = spans_of(
+        mlflow__spanType='"CHAT_MODEL"',
+        mlflow__spanInputs=json.dumps(given),
+        mlflow__spanOutputs=json.dumps(returned),
+    )
+
+    assert (prompted(found), answered(found)) == (QUESTION, ANSWER)
+
+
+RESULTS: Final[dict[str, object]] = {
+    "opentelemetry": {"role": "user", "parts": [{"type": "tool_call_response", "response": DRAVA}]},
+    "vercel": {
+        "role": "tool",
+        "content": [{"type": "tool-result", "output": {"type": "text", "value": DRAVA}}],
+    },
+    "anthropic": {
+        "role": "user",
+        "content": [{"type": "tool_result", "content": [{"type": "text", "text": DRAVA}]}],
+    },
+    "responses": {"type": "function_call_output", "output": DRAVA},
+    "haystack": {"role": "tool", "content": [{"tool_call_result": {"result": DRAVA}}]},
+    "chat completions": {"role": "tool", "content": DRAVA},
+}
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_what_a_tool_has_told_a_model_is_no_word_of_its_user(name: str) -> None:
+    asked = {"role": "user", "content": QUESTION}
+    _, found = spans_of(
+        langfuse__observation__type="generation",
+        langfuse__observation__input=json.dumps([asked, RESULTS[name]]),
+    )
+
+    assert messages_of(found) == [("user", QUESTION), ("tool", DRAVA)]
+
+
+def test_a_retriever_that_was_given_documents_is_a_reranker() -> None:
+    listed = [{"id": "a", "content": DRAVA}, {"id": "b", "content": SAVA}]
+    _, found = spans_of(
+        haystack__component__output_spec=json.dumps({"documents": {}}),
+        haystack__component__input=json.dumps({"query": QUESTION, "documents": listed}),
+        haystack__component__output=json.dumps({"documents": listed[:1]}),
+    )
+
+    assert found["openinference.span.kind"] == "RERANKER"
+    assert [each.text for each in reranked(found)] == [DRAVA]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "[" * 100_000,
+        "[" * 900 + "]" * 900,
+        '{"messages":' * 900 + "1" + "}" * 900,
+        '{"messages": [null, 7, {"content": {"a": 1}}, {"role": [], "parts": [[[]]]}]}',
+        '{"args": {}, "kwargs": []}',
+        '{"choices": 5}',
+        "",
+    ],
+)
+@pytest.mark.parametrize("name", ["langfuse.observation.input", "gen_ai.input.messages", "return"])
+def test_no_value_of_an_attribute_raises(name: str, value: str) -> None:
+    kinds = {"langfuse.observation.type": "generation", "logfire.json_schema": value}
+    spans_of(**kinds, **{name: value})
+
+
+def test_the_time_to_read_messages_grows_as_their_number_does() -> None:
+    def read(listed: str) -> None:
+        last = '{"role": "tool", "content": ""}'
+        spans_of(
+            langfuse__observation__type="generation",
+            langfuse__observation__input=f"[{listed.rpartition('},')[0]}}}, {last}]",
+        )
+
+    assert grows_linearly(read, f'{{"role": "user", "content": "{QUESTION}"}},', 400_000)
+
+
+def test_an_application_that_langsmith_traces_is_judged_in_its_own_process() -> None:
+    ran = subprocess.run(  # the switches are read once in a process
+        [sys.executable, Path(__file__).parents[1] / "support" / "langsmith_app.py"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+    assert ran.returncode == 0, ran.stderr
+    assert json.loads(ran.stdout) == [[QUESTION, ANSWER, [DRAVA], "evaluated"]]
 
 
 def test_every_file_is_read_by_a_test_and_says_no_place_of_its_machine() -> None:

@@ -8,7 +8,6 @@ from haystack.components.generators.chat import OpenAIChatGenerator
 from haystack.components.retrievers.in_memory import InMemoryBM25Retriever
 from haystack.dataclasses import ChatMessage
 from haystack.document_stores.in_memory import InMemoryDocumentStore
-
 from haystack.utils import Secret
 from haystack_integrations.tracing.opentelemetry import OpenTelemetryTracer
 from opentelemetry import trace

@@ -1,4 +1,4 @@
-"""A RAG pipeline that Langfuse's decorators trace; its own spans go by OTLP wherever they are sent."""
+"""A RAG pipeline that Langfuse's decorators trace."""
 
 import os
 

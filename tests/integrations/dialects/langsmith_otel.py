@@ -1,4 +1,4 @@
-"""A RAG chain of LangChain's that LangSmith's SDK traces by OTLP (`LANGSMITH_OTEL_ENABLED=true`)."""
+"""A RAG chain of LangChain's that LangSmith's SDK traces by OpenTelemetry."""
 
 import os
 

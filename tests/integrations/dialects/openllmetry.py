@@ -1,4 +1,4 @@
-"""A RAG agent that OpenLLMetry traces: its decorators, and its instrumentation of the OpenAI client."""
+"""A RAG agent and a RAG pipeline that OpenLLMetry's decorators trace."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""A RAG pipeline with OpenTelemetry's own instrumentation of OpenAI, and a retrieval span by hand."""
+"""OpenTelemetry's own instrumentation of OpenAI, and a span of retrieval by hand."""
 
 import json
 import os

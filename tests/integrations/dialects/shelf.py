@@ -3,7 +3,8 @@
 QUESTION = "How long is the Drava?"
 SESSION = "session-7"
 TEXTS = {
-    "drava": "The Drava rises in South Tyrol and is 725 kilometres long, and flows into the Danube.",
+    "drava": "The Drava rises in South Tyrol and is 725 kilometres long, "
+    "and flows into the Danube.",
     "sava": "The Sava is a river of the western Balkans, and flows into the Danube in Belgrade.",
     "mura": "The Mura rises in the Hohe Tauern, and flows into the Drava near Legrad.",
 }
