@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import json
 import logging
-import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
@@ -303,19 +301,6 @@ def test_the_time_to_read_messages_grows_as_their_number_does() -> None:
         )
 
     assert grows_linearly(read, f'{{"role": "user", "content": "{QUESTION}"}},', 400_000)
-
-
-def test_an_application_that_langsmith_traces_is_judged_in_its_own_process() -> None:
-    ran = subprocess.run(  # the switches are read once in a process
-        [sys.executable, Path(__file__).parents[1] / "support" / "langsmith_app.py"],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-
-    assert ran.returncode == 0, ran.stderr
-    assert json.loads(ran.stdout) == [[QUESTION, ANSWER, [DRAVA], "evaluated"]]
 
 
 def test_every_file_is_read_by_a_test_and_says_no_place_of_its_machine() -> None:
