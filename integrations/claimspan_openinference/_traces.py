@@ -22,7 +22,7 @@ from opentelemetry.trace import SpanContext, SpanKind
 from claimspan_openinference._groups import Group, group_of
 from claimspan_openinference._kinds import is_ai, is_marked, kind_of, written_in
 from claimspan_openinference._messages import answered, prompted
-from claimspan_openinference._translation import Translation
+from claimspan_openinference._translation import in_openinference
 from claimspan_tracing import semconv
 from claimspan_tracing.adapters import is_stream_left
 
@@ -64,7 +64,6 @@ class TraceTable:
         self._traces: dict[int, tuple[OpenTrace, float]] = {}
         self._given_up: dict[int, None] = {}
         self._n_bytes = 0
-        self._translation = Translation()
 
     def __len__(self) -> int:
         """Number of open traces."""
@@ -107,7 +106,7 @@ class TraceTable:
             known = self._traces[context.trace_id] = (OpenTrace(), time.monotonic())
         trace, _ = known
         size = trace.size
-        complete = trace.end(self._translation.of(span), context.span_id)
+        complete = trace.end(in_openinference(span), context.span_id)
         self._after(context.trace_id, trace, size)
         return complete
 
@@ -147,7 +146,7 @@ class TraceTable:
             del self._traces[trace_id]
             self._n_bytes -= trace.size
             if found := trace.given_up():
-                lost += map(self._translation.of, found)
+                lost += map(in_openinference, found)
                 # What comes later would be judged with a part of its chunks.
                 self._given_up[trace_id] = None
         while len(self._given_up) > MAX_GIVEN_UP:

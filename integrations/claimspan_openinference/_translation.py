@@ -10,6 +10,7 @@ import logging
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Final, cast
 
 from opentelemetry.sdk.trace import Event, ReadableSpan
@@ -41,40 +42,39 @@ from claimspan_openinference._messages import (
 from claimspan_tracing import semconv
 from claimspan_tracing.adapters import Document, is_list, is_mapping
 
-__all__ = ["Translation"]
+__all__ = ["in_openinference", "say_what_to_set"]
 
 _logger: Final = logging.getLogger("claimspan")
 
 
-class Translation:
-    """Reads spans as they are taken, and says once of each dialect that its spans have no texts."""
+def in_openinference(span: ReadableSpan) -> ReadableSpan:
+    """Return a span in OpenInference's words; itself if it has them, or speaks no dialect.
 
-    def __init__(self) -> None:
-        """Begin without having said anything."""
-        self._told: set[str] = set()
+    What to set if the spans of a dialect come without texts is logged once in a process.
+    """
+    attributes = span.attributes or {}
+    if semconv.OPENINFERENCE_SPAN_KIND in attributes:
+        return span
+    told = _of_events(span.events)
+    if not told and MARKS.isdisjoint(attributes):
+        return span
+    every = {**attributes, **told, **_of_logfire(attributes)}
+    spoken = [d for d in DIALECTS if any(n in every for n in (*d.kind, *d.marks, *d.beside))]
+    try:
+        words = _words(every, spoken)
+    except RecursionError:  # JSON as deep as only made-up spans have it
+        return span
+    if spoken and _has_no_texts(words):
+        say_what_to_set(spoken[0].name, spoken[0].contents)
+    return _Translated(span, words)
 
-    def of(self, span: ReadableSpan) -> ReadableSpan:
-        """Return a span in OpenInference's words; itself if it has them, or speaks no dialect."""
-        attributes = span.attributes or {}
-        if semconv.OPENINFERENCE_SPAN_KIND in attributes:
-            return span
-        told = _of_events(span.events)
-        if not told and MARKS.isdisjoint(attributes):
-            return span
-        every = {**attributes, **told, **_of_logfire(attributes)}
-        spoken = [d for d in DIALECTS if any(n in every for n in (*d.kind, *d.marks, *d.beside))]
-        try:
-            words = _words(every, spoken)
-        except RecursionError:  # JSON as deep as only made-up spans have it
-            return span
-        if _has_no_texts(words) and spoken[0].name not in self._told:
-            self._told.add(spoken[0].name)
-            _logger.warning(
-                "spans of %s come without texts, and what they leave out is not judged: %s",
-                spoken[0].name,
-                spoken[0].contents,
-            )
-        return _Translated(span, words)
+
+@cache
+def say_what_to_set(name: str, contents: str) -> None:
+    """Log, once for each dialect, that its spans come without texts."""
+    _logger.warning(
+        "spans of %s come without texts, and what they leave out is not judged: %s", name, contents
+    )
 
 
 class _Translated(ReadableSpan):

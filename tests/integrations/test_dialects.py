@@ -21,7 +21,7 @@ from claimspan_openinference._dialects import DIALECTS
 from claimspan_openinference._documents import reranked
 from claimspan_openinference._kinds import Attributes
 from claimspan_openinference._messages import answered, messages_of, prompted
-from claimspan_openinference._translation import Translation
+from claimspan_openinference._translation import in_openinference, say_what_to_set
 from claimspan_tracing.otlp.decoding import spans_of_json
 
 from captured import texts
@@ -132,6 +132,7 @@ def test_a_program_traced_in_a_dialect_is_the_one_record_that_it_was(name: str) 
 def test_texts_that_a_dialect_leaves_out_are_named_once_with_what_to_set(
     name: str, caplog: pytest.LogCaptureFixture
 ) -> None:
+    say_what_to_set.cache_clear()
     with monitored() as monitor, caplog.at_level(logging.WARNING, "claimspan"):
         for _ in range(2):
             replay(monitor.provider, written(name))
@@ -146,10 +147,10 @@ def test_texts_that_a_dialect_leaves_out_are_named_once_with_what_to_set(
 def test_no_program_that_writes_texts_is_told_to_write_them(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    translation = Translation()
+    say_what_to_set.cache_clear()
     for name in RECORDS:
         for each in written(name):
-            translation.of(each)
+            in_openinference(each)
 
     assert caplog.messages == []
 
@@ -159,8 +160,8 @@ def test_a_span_of_openinference_or_of_no_ai_is_left_as_it_is() -> None:
     provider = TracerProvider()
     others = [provider.get_tracer("http").start_span("GET", attributes={"http.route": "/"})]
 
-    assert all(Translation().of(each) is each for each in own)
-    assert all(Translation().of(each) is each for each in others if isinstance(each, ReadableSpan))
+    assert all(in_openinference(each) is each for each in own)
+    assert all(in_openinference(each) is each for each in others if isinstance(each, ReadableSpan))
 
 
 def spans_of(
@@ -172,7 +173,7 @@ def spans_of(
     span.set_attributes({name.replace("__", "."): value for name, value in values.items()})
     for name, told in events:
         span.add_event(name, told)
-    return span, attributes(Translation().of(span))
+    return span, attributes(in_openinference(span))
 
 
 def test_messages_in_events_of_a_span_are_read_as_those_in_its_attributes() -> None:
