@@ -233,6 +233,7 @@ DIALECTS: Final = (
             semconv.OPERATION_RETRIEVAL: _RETRIEVER,
             "vector_db_retrieve": _RETRIEVER,  # OpenLLMetry's word
             semconv.OPERATION_CHAT: _LLM,
+            "chat.completions": _LLM,  # Semantic Kernel's
             semconv.OPERATION_TEXT: _LLM,
             semconv.OPERATION_CONTENT: _LLM,
             semconv.OPERATION_AGENT: _AGENT,

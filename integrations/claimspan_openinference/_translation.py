@@ -60,11 +60,13 @@ def in_openinference(span: ReadableSpan) -> ReadableSpan:
         return span
     every = {**attributes, **told, **_of_logfire(attributes)}
     spoken = [d for d in DIALECTS if any(n in every for n in (*d.kind, *d.marks, *d.beside))]
+    if not spoken:
+        return span
     try:
         words = _words(every, spoken)
     except RecursionError:  # JSON as deep as only made-up spans have it
         return span
-    if spoken and _has_no_texts(words):
+    if _has_no_texts(words):
         say_what_to_set(spoken[0].name, spoken[0].contents)
     return _Translated(span, words)
 
