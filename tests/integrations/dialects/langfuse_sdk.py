@@ -7,7 +7,6 @@ from langfuse.openai import OpenAI
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
-
 from shelf import QUESTION, SESSION, prompt_of, search
 
 provider = TracerProvider()

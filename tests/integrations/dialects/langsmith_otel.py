@@ -13,7 +13,6 @@ from opentelemetry import trace
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
-
 from shelf import INSTRUCTION, QUESTION, SESSION, search
 
 provider = TracerProvider()

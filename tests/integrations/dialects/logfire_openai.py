@@ -6,7 +6,6 @@ import logfire
 from openai import OpenAI
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
-
 from shelf import QUESTION, prompt_of, search
 
 logfire.configure(

@@ -5,7 +5,6 @@ import os
 import mlflow
 from mlflow.entities import Document
 from openai import OpenAI
-
 from shelf import QUESTION, SESSION, prompt_of, search
 
 

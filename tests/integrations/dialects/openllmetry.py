@@ -5,10 +5,9 @@ import os
 
 from openai import OpenAI
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+from shelf import INSTRUCTION, QUESTION, SESSION, prompt_of, search
 from traceloop.sdk import Traceloop
 from traceloop.sdk.decorators import task, tool, workflow
-
-from shelf import INSTRUCTION, QUESTION, SESSION, prompt_of, search
 
 Traceloop.init(
     app_name="rag",

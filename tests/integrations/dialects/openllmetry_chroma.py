@@ -5,10 +5,9 @@ import os
 import chromadb
 from openai import OpenAI
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+from shelf import QUESTION, SESSION, TEXTS, prompt_of
 from traceloop.sdk import Traceloop
 from traceloop.sdk.decorators import workflow
-
-from shelf import QUESTION, SESSION, TEXTS, prompt_of
 
 Traceloop.init(
     app_name="rag",

@@ -10,9 +10,8 @@ from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import RunnableLambda, RunnablePassthrough
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.instrumentation.langchain import LangchainInstrumentor
-from traceloop.sdk import Traceloop
-
 from shelf import INSTRUCTION, QUESTION, SESSION, search
+from traceloop.sdk import Traceloop
 
 Traceloop.init(
     app_name="rag",
