@@ -30,6 +30,7 @@ from oi_spans import monitored
 from support import attributes, ids
 
 WRITTEN: Final = Path(__file__).parent / "dialects"
+DOCS: Final = Path(__file__).parents[2] / "docs"
 
 QUESTION: Final = "How long is the Drava?"
 ANSWER: Final = "The Drava is 725 kilometres long."
@@ -62,6 +63,7 @@ RECORDS: Final[dict[str, tuple[list[str], str]]] = {
     "otel_openai_latest": ([DRAVA, SAVA], SESSION),
     "pydantic_ai_2": ([DRAVA, MURA], OWN),
     "pydantic_ai_3": ([DRAVA, MURA], OWN),
+    "typescript": ([DRAVA, MURA], SESSION),
     "vercel6_prompt": ([TOGETHER], SESSION),
     "vercel6_tool": ([DRAVA, MURA], SESSION),
     "vercel7_legacy": ([DRAVA, MURA], SESSION),
@@ -311,6 +313,30 @@ def test_every_file_is_read_by_a_test_and_says_no_place_of_its_machine() -> None
     assert not [name for name, text in files.items() if "/home/" in text or "/work" in text]
 
 
-def test_every_dialect_says_what_to_set() -> None:
-    assert all(each.contents for each in DIALECTS)
-    assert len({each.name for each in DIALECTS}) == len(DIALECTS)
+def test_the_page_has_each_dialect_with_what_to_set() -> None:
+    page = (DOCS / "dialects.md").read_text("utf-8")
+    rows = {row.split("|")[1].strip(): row for row in page.splitlines() if row.startswith("|")}
+
+    assert {each.name for each in DIALECTS} | {"OpenInference"} == {*rows} - {"dialect", "---"}
+    assert all(each.contents in rows[each.name] for each in DIALECTS)
+
+
+def test_the_tutorial_has_the_programs_that_wrote_its_spans() -> None:
+    page = (DOCS / "typescript.md").read_text("utf-8")
+
+    for path in (WRITTEN / "typescript").iterdir():
+        assert f"```ts\n{path.read_text('utf-8')}```" in page
+
+
+def test_every_file_and_program_stands_in_the_table_of_them() -> None:
+    table = (WRITTEN / "README.md").read_text("utf-8")
+    programs = {path.name for path in WRITTEN.iterdir() if path.suffix in (".py", ".mjs")}
+
+    assert {name for name in programs if name not in table} == {
+        "shelf.py",
+        "shelf.mjs",
+        "traced.mjs",
+    }
+    for name in (*RECORDS, *SILENT):
+        head, _, tail = name.rpartition("_")
+        assert f"`{name}`" in table or (f"`{head}_" in table and f"`_{tail}`" in table), name
