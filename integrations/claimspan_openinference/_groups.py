@@ -121,8 +121,6 @@ class Group:
             return False
         if self.top.status.status_code is StatusCode.ERROR:
             return True
-        if semconv.GEN_AI_OUTPUT_MESSAGES in attributes:
-            return True
         output = str(attributes.get(semconv.OUTPUT_VALUE, "")).strip()
         if output.startswith("[") and not any(role in output for role in _ROLES):
             return False  # a list of documents, and not of messages

@@ -120,7 +120,7 @@ def written_in(span: ReadableSpan) -> Iterator[str]:
 
 def holds_documents(attributes: Attributes) -> bool:
     """Whether a span of any kind has documents: who searches a store by hand makes no retriever."""
-    if semconv.GEN_AI_RETRIEVAL_DOCUMENTS in attributes:
+    if semconv.document(0, "content") in attributes:
         return True
     # As LangChain writes them.
     return '"page_content"' in str(attributes.get(semconv.OUTPUT_VALUE, ""))

@@ -147,8 +147,6 @@ class SpanReader(Reader):
             return ""
         given = self._answers_of(root)
         found = said_last(root, given) if len(given) > 1 else next(iter(given), "")
-        if not found and semconv.GEN_AI_OUTPUT_MESSAGES in attributes:
-            found = answered(attributes)
         # The messages of a graph may hold the question alone, and its answer another field.
         if self._response_key is None and str(found).strip() == str(self.query(root)).strip():
             found = ""
@@ -186,9 +184,8 @@ class SpanReader(Reader):
     def retrieval(self, run: Run) -> Retrieval:
         """Return the query and the documents of a retriever span."""
         attributes = attributes_of(run)
-        query = attributes.get(semconv.GEN_AI_RETRIEVAL_QUERY)
         # The arguments of a retriever may have its question under a name, or only its embedding.
-        query = query or question_in(attributes.get(semconv.INPUT_VALUE))
+        query = question_in(attributes.get(semconv.INPUT_VALUE))
         query = query or self.query(run.tree.root)
         return Retrieval(
             query, retrieved(attributes), attributes.get(semconv.GEN_AI_DATA_SOURCE_ID)

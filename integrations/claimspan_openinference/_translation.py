@@ -29,7 +29,7 @@ from claimspan_openinference._dialects import (
     Dialect,
 )
 from claimspan_openinference._documents import documents_in
-from claimspan_openinference._kinds import Attributes
+from claimspan_openinference._kinds import MIN_TOOL_TEXT, Attributes
 from claimspan_openinference._messages import (
     ASSISTANT,
     TOOL,
@@ -53,7 +53,10 @@ def in_openinference(span: ReadableSpan) -> ReadableSpan:
     What to set if the spans of a dialect come without texts is logged once in a process.
     """
     attributes = span.attributes or {}
-    if semconv.OPENINFERENCE_SPAN_KIND in attributes:
+    if (
+        semconv.OPENINFERENCE_SPAN_KIND in attributes
+        and semconv.GEN_AI_RETRIEVAL_DOCUMENTS not in attributes
+    ):
         return span
     told = _of_events(span.events)
     if not told and MARKS.isdisjoint(attributes):
@@ -66,7 +69,7 @@ def in_openinference(span: ReadableSpan) -> ReadableSpan:
         words = _words(every, spoken)
     except RecursionError:  # JSON as deep as only made-up spans have it
         return span
-    if _has_no_texts(words):
+    if span.status.is_ok and _has_no_texts(words):
         say_what_to_set(spoken[0].name, spoken[0].contents)
     return _Translated(span, words)
 
@@ -172,7 +175,7 @@ def _meaning(
 ) -> _Meaning:
     given, returned = _unwrapped(first(lambda d: d.given)), _unwrapped(first(lambda d: d.returned))
     documents = _documents(returned)
-    kind = _refined(_kind(attributes, spoken), given, returned, documents)
+    kind = _refined(_kind(attributes, spoken), given, returned)
     read = _messages(first(lambda d: d.read)) or _numbered(attributes, spoken, 0)
     said = _messages(first(lambda d: d.said)) or _numbered(attributes, spoken, 1)
     if kind == semconv.KIND_LLM:
@@ -187,13 +190,14 @@ def _meaning(
         texts = (each.text for each in reversed(said) if each.role == ASSISTANT)
         returned = next(filter(None, texts), None)
     elif kind == semconv.KIND_TOOL and documents:
-        returned = [{"text": each.text, "id": each.id} for each in documents]
+        told = [each for each in documents if len(str(each.text)) >= MIN_TOOL_TEXT]
+        returned = [{"text": each.text, "id": each.id} for each in told] or returned
     return _Meaning(kind, given, returned, documents, read, said)
 
 
-def _refined(kind: str, given: object, returned: object, documents: Sequence[Document]) -> str:
+def _refined(kind: str, given: object, returned: object) -> str:
     """The kind of a span by what it does: many dialects have no word for a retriever."""
-    if kind == semconv.KIND_CHAIN and documents and is_list(returned):
+    if kind == semconv.KIND_CHAIN and is_list(returned) and documents_in(returned):
         kind = semconv.KIND_RETRIEVER
     if kind == semconv.KIND_RETRIEVER and is_mapping(given) and documents_in(given):
         kind = semconv.KIND_RERANKER
@@ -206,7 +210,8 @@ def _messages_in_words(meaning: _Meaning) -> dict[str, object]:
         found[semconv.input_message(index, semconv.MESSAGE_ROLE)] = each.role
         found[semconv.input_message(index, semconv.MESSAGE_CONTENT)] = each.text
     if meaning.kind == semconv.KIND_LLM and meaning.said:
-        said = next((each.text for each in meaning.said if each.text), None)
+        said = next((e.text for e in meaning.said if e.text and e.role == ASSISTANT), None)
+        said = said or next((each.text for each in meaning.said if each.text), None)
         found[semconv.output_message(0, semconv.MESSAGE_ROLE)] = ASSISTANT
         found[semconv.output_message(0, semconv.MESSAGE_CONTENT)] = said
         calls = [_called(call) for each in meaning.said for call in each.calls]
@@ -264,14 +269,15 @@ def _documents(value: object) -> list[Document]:
 
 
 def _has_no_texts(words: Attributes) -> bool:
-    """Whether a model or a retriever does not show what it was told and has returned."""
+    """Whether a model does not show what it was told, or a retriever what it has found."""
     kind = words[semconv.OPENINFERENCE_SPAN_KIND]
     if kind == semconv.KIND_LLM:
         shown = (semconv.INPUT_VALUE, semconv.input_message(0, semconv.MESSAGE_CONTENT))
         return not any(name in words for name in shown)
-    is_empty = words.get(semconv.OUTPUT_VALUE) == "[]"
-    found = semconv.document(0, "content") in words
-    return kind == semconv.KIND_RETRIEVER and not found and not is_empty
+    if kind != semconv.KIND_RETRIEVER or semconv.document(0, "content") in words:
+        return False
+    # Nothing was found, or documents stand there by their ids alone.
+    return '"id"' in str(words.get(semconv.OUTPUT_VALUE, '"id"'))
 
 
 # --- messages -------------------------------------------------------------------------------------

@@ -26,7 +26,7 @@ from claimspan_tracing.otlp.decoding import spans_of_json
 
 from captured import texts
 from linear_time import grows_linearly
-from oi_spans import monitored
+from oi_spans import ai, generate, monitored
 from support import attributes, ids
 
 WRITTEN: Final = Path(__file__).parent / "dialects"
@@ -275,6 +275,42 @@ def test_a_retriever_that_was_given_documents_is_a_reranker() -> None:
 
     assert found["openinference.span.kind"] == "RERANKER"
     assert [each.text for each in reranked(found)] == [DRAVA]
+
+
+def test_a_function_that_returns_texts_is_no_retriever_and_one_with_documents_is() -> None:
+    _, texts_alone = spans_of(
+        traceloop__span__kind="task", traceloop__entity__output=json.dumps([DRAVA, SAVA])
+    )
+    _, found = spans_of(
+        traceloop__span__kind="task", traceloop__entity__output=json.dumps([{"text": DRAVA}])
+    )
+
+    assert texts_alone["openinference.span.kind"] == "CHAIN"
+    assert found["openinference.span.kind"] == "RETRIEVER"
+
+
+@pytest.mark.parametrize(
+    ("output", "is_told"), [([], False), ({"documents": []}, False), ([{"id": "a"}], True)]
+)
+def test_a_retriever_that_found_nothing_is_not_told_to_write_texts(
+    output: object, is_told: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    say_what_to_set.cache_clear()
+    spans_of(mlflow__spanType='"RETRIEVER"', mlflow__spanOutputs=json.dumps(output))
+
+    assert bool(caplog.messages) is is_told
+
+
+def test_documents_of_opentelemetry_on_a_span_of_openinference_are_read() -> None:
+    with monitored() as monitor:
+        tracer = monitor.provider.get_tracer("app")
+        with ai(tracer, "CHAIN", {"input.value": QUESTION, "output.value": ANSWER}):
+            with ai(tracer, "CHAIN", {"input.value": QUESTION}) as span:
+                span.set_attribute("gen_ai.retrieval.documents", json.dumps([{"content": DRAVA}]))
+            generate(tracer, QUESTION, ANSWER)
+        record = monitor.only_record()
+
+    assert texts(record) == [DRAVA]
 
 
 @pytest.mark.parametrize(
