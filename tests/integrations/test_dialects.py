@@ -307,7 +307,7 @@ def test_documents_of_opentelemetry_on_a_span_of_openinference_are_read() -> Non
         with ai(tracer, "CHAIN", {"input.value": QUESTION, "output.value": ANSWER}):
             with ai(tracer, "CHAIN", {"input.value": QUESTION}) as span:
                 span.set_attribute("gen_ai.retrieval.documents", json.dumps([{"content": DRAVA}]))
-            generate(tracer, QUESTION, ANSWER)
+            generate(tracer, f"{DRAVA}\n{QUESTION}", ANSWER)
         record = monitor.only_record()
 
     assert texts(record) == [DRAVA]
