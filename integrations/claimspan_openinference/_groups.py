@@ -22,7 +22,12 @@ from claimspan_openinference._kinds import (
     told_by,
     written_in,
 )
-from claimspan_openinference._messages import answered, is_told_evidence, is_told_to_grade
+from claimspan_openinference._messages import (
+    answered,
+    is_told_evidence,
+    is_told_to_grade,
+    last_asked,
+)
 from claimspan_openinference._questions import has_answer, question_in
 from claimspan_tracing import semconv
 from claimspan_tracing.adapters import (
@@ -169,16 +174,22 @@ class Group:
     def is_record_by_hand(self) -> bool:
         """Whether it is a question with an answer from what its application wrote into the prompt.
 
-        A chain that is given an answer checks it, or goes on from it.
+        A chain that is given an answer checks it, or goes on from it. A model may stand alone, if
+        nothing else is traced, and is no record while it calls tools.
         """
         attributes = self.top.attributes or {}
-        if not self.generates or kind_of(attributes) not in ENCLOSING:
+        kind = kind_of(attributes)
+        if not self.generates or kind not in (*ENCLOSING, semconv.KIND_LLM):
             return False
         # Looked for only now: it takes longer than the rest, on the application's thread.
         if not any(map(is_told_evidence, self.prompts)):
             return False
         given = attributes.get(semconv.INPUT_VALUE)
         asked = str(question_in(given))
+        if kind == semconv.KIND_LLM:
+            asked = last_asked(attributes)
+            if semconv.output_message(0, semconv.MESSAGE_TOOL_CALL) in attributes:
+                return False
         # By the models: of an output with one field OpenInference writes the value alone.
         is_graded = all(is_grade(answered(each)) for each in self.prompts)
         if asked.startswith(_OF_AN_INDEX) or is_graded:

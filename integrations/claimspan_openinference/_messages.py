@@ -38,6 +38,7 @@ __all__ = [
     "is_shown",
     "is_told_evidence",
     "is_told_to_grade",
+    "last_asked",
     "last_turn",
     "last_turn_in",
     "messages_of",
@@ -51,6 +52,7 @@ __all__ = [
     "shown_texts",
     "text_of_parts",
     "tool_results",
+    "user_turns",
 ]
 
 ROLES: Final = {
@@ -118,6 +120,16 @@ def parsed(value: object) -> object:
 def messages_of(attributes: Attributes) -> Said:
     """Role and text of each message that a model read; nothing where they were not recorded."""
     return _shown(attributes.get(semconv.INPUT_VALUE)) or list(_numbered(attributes))
+
+
+def last_asked(attributes: Attributes) -> str:
+    """What the user of a model or an agent said last; empty where no messages were recorded."""
+    return next(iter(user_turns(attributes)[-1:]), "")
+
+
+def user_turns(attributes: Attributes) -> list[str]:
+    """Everything that the user of a model or an agent has said."""
+    return [str(text) for role, text in messages_of(attributes) if role == USER]
 
 
 def prompted(attributes: Attributes) -> str:

@@ -29,16 +29,17 @@ from claimspan_openinference._documents import (
 from claimspan_openinference._groups import THREAD_KEY
 from claimspan_openinference._kinds import Attributes, holds_documents, kind_of
 from claimspan_openinference._messages import (
-    USER,
     answered,
     completed,
     inside_of,
+    last_asked,
     last_turn_in,
     messages_of,
     parsed,
     prompted,
     text_of_parts,
     tool_results,
+    user_turns,
 )
 from claimspan_openinference._questions import (
     NOTE_OF_STRUCTURE,
@@ -317,12 +318,12 @@ def _asked_of_root(root: Run) -> str:
     """What the user said last in the conversation that the root was given."""
     attributes = attributes_of(root)
     if root.kind is RunKind.GENERATOR:
-        return _asked(attributes)
+        return last_asked(attributes)
     if said := last_turn_in(attributes.get(semconv.INPUT_VALUE)):
         return said
     # OpenInference's LangChain instrumentor writes the first message of a chain's, and no other.
-    first = _asked(attributes)
-    talks = (_user_turns(attributes_of(run)) for run in root.tree.of_kind(RunKind.GENERATOR))
+    first = last_asked(attributes)
+    talks = (user_turns(attributes_of(run)) for run in root.tree.of_kind(RunKind.GENERATOR))
     return next((turns[-1] for turns in talks if first and first in turns), first)
 
 
@@ -334,20 +335,11 @@ def _asked_before(root: Run) -> str:
     return next((str(said) for state in kept if (said := question_in(state))), "")
 
 
-def _asked(attributes: Attributes) -> str:
-    """What the user of a model or an agent said last; empty where no messages were recorded."""
-    return next(iter(_user_turns(attributes)[-1:]), "")
-
-
-def _user_turns(attributes: Attributes) -> list[str]:
-    return [str(text) for role, text in messages_of(attributes) if role == USER]
-
-
 def _asked_of_agent(root: Run) -> str:
     """What the user said to the first model, where that called a tool to find the answer."""
     for run in root.tree.of_kind(RunKind.GENERATOR):
         attributes = attributes_of(run)
-        if said := _asked(attributes):
+        if said := last_asked(attributes):
             said_back = answered(attributes)
             return "" if said_back and not calls_in_text(said_back) else said
     return ""

@@ -14,7 +14,7 @@ from typing import Final
 import pytest
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace import Span as SdkSpan
-from opentelemetry.trace import Span, set_span_in_context
+from opentelemetry.trace import Span, SpanKind, set_span_in_context
 from opentelemetry.util.types import AnyValue
 
 from claimspan_openinference._dialects import DIALECTS
@@ -275,6 +275,24 @@ def test_a_retriever_that_was_given_documents_is_a_reranker() -> None:
 
     assert found["openinference.span.kind"] == "RERANKER"
     assert [each.text for each in reranked(found)] == [DRAVA]
+
+
+@pytest.mark.parametrize(
+    ("name", "chunks"),
+    [("otel_openai_latest", [TOGETHER]), ("openllmetry_numbered", [f"{DRAVA}\n{MURA}"])],
+)
+def test_models_that_are_traced_alone_are_judged_by_what_their_prompts_hold(
+    name: str, chunks: list[str]
+) -> None:
+    models = [each for each in written(name) if "chat" in each.name]
+    with monitored() as monitor:
+        tracer = monitor.provider.get_tracer("http")
+        with tracer.start_as_current_span("POST /ask", kind=SpanKind.SERVER):
+            replay(monitor.provider, models)
+        record = monitor.only_record()
+
+    assert (record.record.query, record.record.response) == (QUESTION, ANSWER)
+    assert texts(record) == chunks
 
 
 def test_a_function_that_returns_texts_is_no_retriever_and_one_with_documents_is() -> None:
