@@ -50,6 +50,7 @@ RECORDS: Final[dict[str, tuple[list[str], str]]] = {
     "haystack": ([DRAVA, MURA], ""),
     "langchain_js": ([DRAVA, SAVA], SESSION),
     "langfuse": ([DRAVA, SAVA], SESSION),
+    "langfuse_langchain": ([DRAVA, SAVA], SESSION),
     "langsmith": ([DRAVA, SAVA], SESSION),
     "logfire_openai": ([DRAVA, SAVA], ""),
     "logfire_openinference": ([DRAVA, SAVA], ""),
