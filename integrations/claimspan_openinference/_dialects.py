@@ -54,8 +54,8 @@ class Dialect:
     kinds: Mapping[str, str] = field(default_factory=dict[str, str])
     """These words, in lower case, and the kinds of OpenInference; any other is a chain."""
 
-    marks: tuple[str, ...] = ()
-    """Names by which spans are known that have none of the above."""
+    marks: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Names by which spans are known that have none of the above, and their kinds."""
 
     beside: tuple[str, ...] = ()
     """Names by which spans are known that another dialect reads as well."""
@@ -185,7 +185,12 @@ DIALECTS: Final = (
         name="Haystack",
         # What a component is follows from its outputs.
         kind=("haystack.component.output_spec",),
-        marks=("haystack.pipeline.metadata",),
+        marks={
+            "haystack.pipeline.metadata": _CHAIN,
+            "haystack.agent.max_steps": _AGENT,
+            "haystack.agent.step.llm.input": _LLM,
+            "haystack.tool.name": _TOOL,
+        },
         kinds={
             "last_message": _AGENT,
             "replies": _LLM,
@@ -193,8 +198,15 @@ DIALECTS: Final = (
             "documents": _RETRIEVER,
             "prompt": semconv.KIND_PROMPT,
         },
-        given=("haystack.pipeline.input_data", "haystack.component.input"),
-        returned=("haystack.pipeline.output_data", "haystack.component.output"),
+        given=(
+            *("haystack.pipeline.input_data", "haystack.component.input", "haystack.agent.input"),
+            *("haystack.agent.step.llm.input", "haystack.agent.step.tool.input"),
+        ),
+        returned=(
+            *("haystack.pipeline.output_data", "haystack.component.output"),
+            *("haystack.agent.output", "haystack.agent.step.llm.output"),
+            "haystack.agent.step.tool.output",
+        ),
         contents="set HAYSTACK_CONTENT_TRACING_ENABLED=true",
     ),
     Dialect(
@@ -228,7 +240,7 @@ DIALECTS: Final = (
     Dialect(
         name="OpenTelemetry",
         kind=(semconv.GEN_AI_OPERATION_NAME,),
-        marks=(semconv.GEN_AI_RETRIEVAL_DOCUMENTS,),
+        marks={semconv.GEN_AI_RETRIEVAL_DOCUMENTS: _CHAIN},
         kinds={
             semconv.OPERATION_RETRIEVAL: _RETRIEVER,
             "vector_db_retrieve": _RETRIEVER,  # OpenLLMetry's word
@@ -252,7 +264,7 @@ DIALECTS: Final = (
     ),
     Dialect(
         name="Logfire",
-        marks=(RETURNED,),
+        marks={RETURNED: _CHAIN},
         given=(ARGUMENTS,),
         returned=(RETURNED,),
         contents="set record_return=True in @logfire.instrument",

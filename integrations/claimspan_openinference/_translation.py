@@ -248,6 +248,8 @@ def _kind(attributes: Attributes, spoken: Sequence[Dialect]) -> str:
             words = value if is_mapping(value) else (str(value).lower(),)
             if kind := next((kind for word, kind in dialect.kinds.items() if word in words), ""):
                 return kind
+        if kind := next((kind for name, kind in dialect.marks.items() if name in attributes), ""):
+            return kind
     return semconv.KIND_CHAIN
 
 

@@ -48,6 +48,7 @@ OWN: Final = "an id of its own"
 
 RECORDS: Final[dict[str, tuple[list[str], str]]] = {
     "haystack": ([DRAVA, MURA], ""),
+    "haystack_agent": ([f"{DRAVA}\n{MURA}"], ""),
     "langchain_js": ([DRAVA, SAVA], SESSION),
     "langfuse": ([DRAVA, SAVA], SESSION),
     "langfuse_langchain": ([DRAVA, SAVA], SESSION),
