@@ -14,7 +14,7 @@ from typing import Final
 import pytest
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace import Span as SdkSpan
-from opentelemetry.trace import Span, SpanKind, set_span_in_context
+from opentelemetry.trace import Span, SpanKind, set_span_in_context, use_span
 from opentelemetry.util.types import AnyValue
 
 from claimspan_openinference._dialects import DIALECTS
@@ -287,10 +287,13 @@ def test_models_that_are_traced_alone_are_judged_by_what_their_prompts_hold(
     name: str, chunks: list[str]
 ) -> None:
     models = [each for each in written(name) if "chat" in each.name]
+    starts, ends = ([getattr(each, at) for each in models] for at in ("start_time", "end_time"))
     with monitored() as monitor:
         tracer = monitor.provider.get_tracer("http")
-        with tracer.start_as_current_span("POST /ask", kind=SpanKind.SERVER):
+        request = tracer.start_span("POST /ask", kind=SpanKind.SERVER, start_time=min(starts))
+        with use_span(request):
             replay(monitor.provider, models)
+        request.end(max(ends))
         record = monitor.only_record()
 
     assert (record.record.query, record.record.response) == (QUESTION, ANSWER)
