@@ -46,6 +46,7 @@ PAGES: Final = (
     BACKENDS,
     RELIABILITY,
     EVALUATION,
+    ROOT / "docs" / "dialects.md",
     ROOT / "docs" / "names.md",
     ROOT / "docs" / "benchmarks.md",
     QUICKSTART,

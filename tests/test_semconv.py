@@ -18,6 +18,8 @@ from claimspan_tracing.model_calls import PROVIDERS, provider_of
 
 ROOT: Final = Path(__file__).parents[1]
 TABLE: Final = ROOT / "tracing" / "claimspan_tracing" / "semconv.py"
+DIALECTS: Final = ROOT / "integrations" / "claimspan_openinference" / "_dialects.py"
+"""What others call the same, each name with what it means in our table."""
 
 ATTRIBUTE_NAME: Final = re.compile(
     r"""
@@ -86,7 +88,7 @@ def constants() -> dict[str, str]:
 
 
 def test_no_attribute_name_stands_outside_of_the_table() -> None:
-    paths = [path for path in other_sources() if path != TABLE]
+    paths = [path for path in other_sources() if path not in (TABLE, DIALECTS)]
 
     assert len(paths) > 20
     stray = {
@@ -95,6 +97,13 @@ def test_no_attribute_name_stands_outside_of_the_table() -> None:
         for name in attribute_names(path.read_text(encoding="utf-8"))
     }
     assert stray == set()
+
+
+def test_the_names_of_other_dialects_are_none_of_our_own() -> None:
+    found = attribute_names(DIALECTS.read_text("utf-8"))
+
+    assert found
+    assert {*constants().values()}.isdisjoint(found)
 
 
 def test_every_tracer_meter_and_logger_comes_from_the_module_of_our_scope() -> None:

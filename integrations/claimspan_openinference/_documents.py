@@ -27,6 +27,7 @@ from claimspan_tracing.adapters import (
 __all__ = [
     "attached",
     "documents_given",
+    "documents_in",
     "holds_nodes",
     "holds_windows",
     "named_texts",
@@ -40,7 +41,9 @@ __all__ = [
     "windows_in",
 ]
 
-TEXT_KEYS: Final = ("page_content", "content", "text", "document", "chunk", "snippet", "body")
+TEXT_KEYS: Final = (
+    *("page_content", "pageContent", "content", "text", "document", "chunk", "snippet", "body"),
+)
 """Names under which stores and frameworks write the text of a document."""
 
 LIST_KEYS: Final = ("documents", "results", "chunks", "nodes", "docs", "matches", "hits")
@@ -52,10 +55,8 @@ MAX_FIELDS: Final = 100
 
 def retrieved(attributes: Attributes) -> list[Document]:
     """The documents of a retriever span."""
-    return (
-        _flattened(attributes, semconv.document)
-        or _items(parsed(attributes.get(semconv.GEN_AI_RETRIEVAL_DOCUMENTS)))
-        or _items(parsed(attributes.get(semconv.OUTPUT_VALUE)))
+    return _flattened(attributes, semconv.document) or documents_in(
+        parsed(attributes.get(semconv.OUTPUT_VALUE))
     )
 
 
@@ -74,7 +75,7 @@ def documents_given(attributes: Attributes) -> list[Document]:
     given = attributes.get(semconv.INPUT_VALUE)
     # Told at once, since most are given none.
     is_told = isinstance(given, str) and f'"{TEXT_KEYS[0]}"' in given
-    return _items(parsed(given)) if is_told else []
+    return documents_in(parsed(given)) if is_told else []
 
 
 def attached(attributes: Attributes) -> list[Document]:
@@ -83,7 +84,7 @@ def attached(attributes: Attributes) -> list[Document]:
     # LangChain's tools return a message, which has the documents beside its text.
     inside = found.get("data", found.get("kwargs", found)) if is_mapping(found) else found
     artifact = inside.get("artifact") if is_mapping(inside) else None
-    return _items(artifact) or _items(inside)
+    return documents_in(artifact) or documents_in(inside)
 
 
 def named_texts(value: object) -> list[str]:
@@ -109,11 +110,11 @@ def told(attributes: Attributes) -> list[Document]:
 def told_to_model(attributes: Attributes) -> list[Document]:
     """The documents in what tools have told a model; nothing where those are texts."""
     results = [text for role, text in messages_of(attributes) if role == TOOL]
-    return [document for text in results for document in _items(parsed(text))]
+    return [document for text in results for document in documents_in(parsed(text))]
 
 
 def _result(attributes: Attributes) -> object:
-    return attributes.get(semconv.GEN_AI_TOOL_RESULT, attributes.get(semconv.OUTPUT_VALUE))
+    return attributes.get(semconv.OUTPUT_VALUE)
 
 
 def _flattened(attributes: Attributes, name: Callable[[int, str], str]) -> list[Document]:
@@ -133,8 +134,8 @@ def _flattened(attributes: Attributes, name: Callable[[int, str], str]) -> list[
     return documents
 
 
-def _items(found: object) -> list[Document]:
-    """Return documents in a JSON array, which may stand under a name.
+def documents_in(found: object) -> list[Document]:
+    """Return the documents in a list, which may stand under a name.
 
     A document without its text is left out: recording content is opt-in, and a claim cannot be
     checked against an id.

@@ -22,10 +22,20 @@ from claimspan_openinference._kinds import (
     told_by,
     written_in,
 )
-from claimspan_openinference._messages import answered, is_told_evidence, is_told_to_grade
+from claimspan_openinference._messages import (
+    answered,
+    is_told_evidence,
+    is_told_to_grade,
+    last_asked,
+)
 from claimspan_openinference._questions import has_answer, question_in
 from claimspan_tracing import semconv
-from claimspan_tracing.adapters import is_grade, is_list, written_evidence
+from claimspan_tracing.adapters import (
+    announced_question,
+    is_grade,
+    is_list,
+    written_evidence,
+)
 
 __all__ = ["THREAD_KEY", "WAITS", "Group", "group_of"]
 
@@ -116,8 +126,6 @@ class Group:
             return False
         if self.top.status.status_code is StatusCode.ERROR:
             return True
-        if semconv.GEN_AI_OUTPUT_MESSAGES in attributes:
-            return True
         output = str(attributes.get(semconv.OUTPUT_VALUE, "")).strip()
         if output.startswith("[") and not any(role in output for role in _ROLES):
             return False  # a list of documents, and not of messages
@@ -166,22 +174,29 @@ class Group:
     def is_record_by_hand(self) -> bool:
         """Whether it is a question with an answer from what its application wrote into the prompt.
 
-        A chain that is given an answer checks it, or goes on from it.
+        A chain that is given an answer checks it, or goes on from it. A model may stand alone, if
+        nothing else is traced, and is no record while it calls tools.
         """
         attributes = self.top.attributes or {}
-        if not self.generates or kind_of(attributes) not in ENCLOSING:
+        kind = kind_of(attributes)
+        if not self.generates or kind not in (*ENCLOSING, semconv.KIND_LLM):
             return False
         # Looked for only now: it takes longer than the rest, on the application's thread.
         if not any(map(is_told_evidence, self.prompts)):
             return False
         given = attributes.get(semconv.INPUT_VALUE)
         asked = str(question_in(given))
+        if kind == semconv.KIND_LLM:
+            asked = last_asked(attributes)
+            if semconv.output_message(0, semconv.MESSAGE_TOOL_CALL) in attributes:
+                return False
         # By the models: of an output with one field OpenInference writes the value alone.
         is_graded = all(is_grade(answered(each)) for each in self.prompts)
         if asked.startswith(_OF_AN_INDEX) or is_graded:
             return False
-        # A whole prompt is not the question to what it tells.
-        return bool(asked) and not written_evidence([asked], "") and not has_answer(given)
+        # A whole prompt is not the question to what it tells, but may have it behind a label.
+        is_prompt = bool(written_evidence([asked], "")) and not announced_question(asked)
+        return bool(asked) and not is_prompt and not has_answer(given)
 
     def add(self, other: Group) -> None:
         """Add the spans of another one."""

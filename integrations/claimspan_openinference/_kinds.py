@@ -9,6 +9,7 @@ from typing import Final
 
 from opentelemetry.sdk.trace import ReadableSpan
 
+from claimspan_openinference._dialects import MARKS
 from claimspan_tracing import semconv
 from claimspan_tracing.adapters import is_mapping
 
@@ -43,17 +44,6 @@ APART: Final = frozenset(
 ENCLOSING: Final = frozenset({semconv.KIND_CHAIN, semconv.KIND_AGENT})
 """Kinds whose output is an answer, also where no model below made a span."""
 
-_OF_OPERATION: Final = {
-    semconv.OPERATION_RETRIEVAL: semconv.KIND_RETRIEVER,
-    semconv.OPERATION_CHAT: semconv.KIND_LLM,
-    semconv.OPERATION_TEXT: semconv.KIND_LLM,
-    semconv.OPERATION_CONTENT: semconv.KIND_LLM,
-    semconv.OPERATION_AGENT: semconv.KIND_AGENT,
-    semconv.OPERATION_TOOL: semconv.KIND_TOOL,
-    semconv.OPERATION_EMBEDDINGS: semconv.KIND_EMBEDDING,
-    semconv.OPERATION_RERANK: semconv.KIND_RERANKER,
-}
-
 _KNOWN: Final = APART | ENCLOSING | {semconv.KIND_LLM, semconv.KIND_TOOL}
 
 _OF_A_MODEL: Final = (
@@ -80,9 +70,9 @@ def is_marked(attributes: Attributes | None) -> bool:
     # Written out: this is asked of each span that passes, and most are of other kinds.
     return attributes is not None and (
         semconv.OPENINFERENCE_SPAN_KIND in attributes
-        or semconv.GEN_AI_OPERATION_NAME in attributes
         or semconv.INPUT_VALUE in attributes
         or semconv.OUTPUT_VALUE in attributes
+        or not MARKS.isdisjoint(attributes)
     )
 
 
@@ -102,8 +92,7 @@ def kind_of(attributes: Attributes) -> str:
     """The kind of a span, in OpenInference's words; ``CHAIN`` where it is not known."""
     kind = str(attributes.get(semconv.OPENINFERENCE_SPAN_KIND, "")).upper()
     if kind not in _KNOWN:
-        operation = str(attributes.get(semconv.GEN_AI_OPERATION_NAME, ""))
-        return _OF_OPERATION.get(operation, semconv.KIND_CHAIN)
+        return semconv.KIND_CHAIN
     if kind == semconv.KIND_LLM and semconv.LLM_TEMPLATE in attributes:
         # Haystack's builder of prompts is called ``LLM``, and has nothing that a model has.
         return kind if any(name in attributes for name in _OF_A_MODEL) else semconv.KIND_PROMPT
@@ -131,7 +120,7 @@ def written_in(span: ReadableSpan) -> Iterator[str]:
 
 def holds_documents(attributes: Attributes) -> bool:
     """Whether a span of any kind has documents: who searches a store by hand makes no retriever."""
-    if semconv.GEN_AI_RETRIEVAL_DOCUMENTS in attributes:
+    if semconv.document(0, "content") in attributes:
         return True
     # As LangChain writes them.
     return '"page_content"' in str(attributes.get(semconv.OUTPUT_VALUE, ""))
@@ -140,8 +129,7 @@ def holds_documents(attributes: Attributes) -> bool:
 def told_by(span: ReadableSpan) -> str:
     """What a tool has returned, as a text."""
     attributes = span.attributes or {}
-    told = attributes.get(semconv.GEN_AI_TOOL_RESULT, attributes.get(semconv.OUTPUT_VALUE, ""))
-    return str(told)
+    return str(attributes.get(semconv.OUTPUT_VALUE, ""))
 
 
 def flattened(attributes: Attributes, name: Callable[[int], str]) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """Reads what a model was told and what it said, in the words of those who wrote it into a span.
 
-OpenInference and OpenTelemetry have attributes for it. What is no JSON stands there as Python shows
-it, as Haystack's and LlamaIndex's messages do.
+OpenInference has attributes for it. What is no JSON stands there as Python shows it, as Haystack's
+and LlamaIndex's messages do.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from claimspan_tracing.adapters import (
 )
 
 __all__ = [
+    "ASSISTANT",
     "CUT",
     "TOOL",
     "USER",
@@ -37,11 +38,13 @@ __all__ = [
     "is_shown",
     "is_told_evidence",
     "is_told_to_grade",
+    "last_asked",
     "last_turn",
     "last_turn_in",
     "messages_of",
     "parsed",
     "prompted",
+    "role_of",
     "shown_event",
     "shown_result",
     "shown_role",
@@ -49,6 +52,7 @@ __all__ = [
     "shown_texts",
     "text_of_parts",
     "tool_results",
+    "user_turns",
 ]
 
 ROLES: Final = {
@@ -60,6 +64,7 @@ ROLES: Final = {
 }
 """Roles that are called otherwise by some."""
 
+ASSISTANT: Final = "assistant"
 TOOL: Final = "tool"
 TOLD: Final = ("system", "user")
 """Roles of the messages in which an application tells a model what to answer from."""
@@ -114,12 +119,17 @@ def parsed(value: object) -> object:
 
 def messages_of(attributes: Attributes) -> Said:
     """Role and text of each message that a model read; nothing where they were not recorded."""
-    said = _shown(attributes.get(semconv.INPUT_VALUE)) or list(_numbered(attributes))
-    if said:
-        return said
-    system = _texts(parsed(attributes.get(semconv.GEN_AI_SYSTEM_INSTRUCTIONS)))
-    listed = _listed(attributes.get(semconv.GEN_AI_INPUT_MESSAGES))
-    return [("system", system), *listed] if system else listed
+    return _shown(attributes.get(semconv.INPUT_VALUE)) or list(_numbered(attributes))
+
+
+def last_asked(attributes: Attributes) -> str:
+    """What the user of a model or an agent said last; empty where no messages were recorded."""
+    return next(iter(user_turns(attributes)[-1:]), "")
+
+
+def user_turns(attributes: Attributes) -> list[str]:
+    """Everything that the user of a model or an agent has said."""
+    return [str(text) for role, text in messages_of(attributes) if role == USER]
 
 
 def prompted(attributes: Attributes) -> str:
@@ -141,8 +151,6 @@ def answered(attributes: Attributes) -> str:
     parts = [*flattened(attributes, partial(semconv.output_part, 0))]
     if parts:
         return join_bounded(parts, "\n")
-    if listed := _listed(attributes.get(semconv.GEN_AI_OUTPUT_MESSAGES)):
-        return str(listed[0][1])
     if choice := next(flattened(attributes, semconv.completion_choice), ""):
         return choice
     if semconv.output_message(0, semconv.MESSAGE_ROLE) in attributes:
@@ -160,18 +168,7 @@ def completed(attributes: Attributes) -> str:
     """The first completion of a model, or else what it has filled in the calls of tools with."""
     if said := answered(attributes):
         return said
-    calls = [*flattened(attributes, partial(semconv.output_arguments, 0))]
-    return arguments_of(calls or [*_calls_in(attributes.get(semconv.GEN_AI_OUTPUT_MESSAGES))])
-
-
-def _calls_in(value: object) -> Iterator[object]:
-    """The arguments of calls in messages of OpenTelemetry's form."""
-    listed = parsed(value)
-    for message in listed if is_list(listed) else ():
-        parts = message.get("parts") if is_mapping(message) else None
-        for part in parts if is_list(parts) else ():
-            if is_mapping(part) and part.get("type") == "tool_call":
-                yield part.get("arguments")
+    return arguments_of([*flattened(attributes, partial(semconv.output_arguments, 0))])
 
 
 def is_told_evidence(attributes: Attributes) -> bool:
@@ -226,7 +223,7 @@ def _shown(value: object) -> Said:
     found = parsed(value)
     listed = found.get("messages") if is_mapping(found) else None
     messages = [each for each in listed if isinstance(each, str)] if is_list(listed) else []
-    return [(_role(shown_role(each)), shown_text(each)) for each in messages]
+    return [(role_of(shown_role(each)), shown_text(each)) for each in messages]
 
 
 def inside_of(message: Mapping[object, object]) -> Mapping[object, object]:
@@ -248,17 +245,7 @@ def _numbered(attributes: Attributes) -> Iterator[tuple[object, object]]:
             text = join_bounded(flattened(attributes, partial(semconv.input_part, index)), "\n")
         if role is None and not text:
             return
-        yield _role(role), text
-
-
-def _listed(value: object) -> Said:
-    """Messages in OpenTelemetry's form: one attribute with a JSON array."""
-    listed = parsed(value)
-    items = [item for item in listed if is_mapping(item)] if is_list(listed) else []
-    return [
-        (_role(item.get("role")), text_of_parts(item.get("parts", item.get("content"))))
-        for item in items
-    ]
+        yield role_of(role), text
 
 
 def _texts(parts: object) -> str:
@@ -277,7 +264,8 @@ def _text_of_part(part: object) -> str:
     return found if isinstance(found, str) else json.dumps(found, default=str)
 
 
-def _role(role: object) -> object:
+def role_of(role: object) -> object:
+    """Return a role as it is called here."""
     # Haystack's roles are members of an enumeration.
     name = str(role.value if isinstance(role, Enum) else role).lower()
     return ROLES.get(name, name)

@@ -29,16 +29,17 @@ from claimspan_openinference._documents import (
 from claimspan_openinference._groups import THREAD_KEY
 from claimspan_openinference._kinds import Attributes, holds_documents, kind_of
 from claimspan_openinference._messages import (
-    USER,
     answered,
     completed,
     inside_of,
+    last_asked,
     last_turn_in,
     messages_of,
     parsed,
     prompted,
     text_of_parts,
     tool_results,
+    user_turns,
 )
 from claimspan_openinference._questions import (
     NOTE_OF_STRUCTURE,
@@ -147,8 +148,6 @@ class SpanReader(Reader):
             return ""
         given = self._answers_of(root)
         found = said_last(root, given) if len(given) > 1 else next(iter(given), "")
-        if not found and semconv.GEN_AI_OUTPUT_MESSAGES in attributes:
-            found = answered(attributes)
         # The messages of a graph may hold the question alone, and its answer another field.
         if self._response_key is None and str(found).strip() == str(self.query(root)).strip():
             found = ""
@@ -186,9 +185,8 @@ class SpanReader(Reader):
     def retrieval(self, run: Run) -> Retrieval:
         """Return the query and the documents of a retriever span."""
         attributes = attributes_of(run)
-        query = attributes.get(semconv.GEN_AI_RETRIEVAL_QUERY)
         # The arguments of a retriever may have its question under a name, or only its embedding.
-        query = query or question_in(attributes.get(semconv.INPUT_VALUE))
+        query = question_in(attributes.get(semconv.INPUT_VALUE))
         query = query or self.query(run.tree.root)
         return Retrieval(
             query, retrieved(attributes), attributes.get(semconv.GEN_AI_DATA_SOURCE_ID)
@@ -320,12 +318,12 @@ def _asked_of_root(root: Run) -> str:
     """What the user said last in the conversation that the root was given."""
     attributes = attributes_of(root)
     if root.kind is RunKind.GENERATOR:
-        return _asked(attributes)
+        return last_asked(attributes)
     if said := last_turn_in(attributes.get(semconv.INPUT_VALUE)):
         return said
     # OpenInference's LangChain instrumentor writes the first message of a chain's, and no other.
-    first = _asked(attributes)
-    talks = (_user_turns(attributes_of(run)) for run in root.tree.of_kind(RunKind.GENERATOR))
+    first = last_asked(attributes)
+    talks = (user_turns(attributes_of(run)) for run in root.tree.of_kind(RunKind.GENERATOR))
     return next((turns[-1] for turns in talks if first and first in turns), first)
 
 
@@ -337,20 +335,11 @@ def _asked_before(root: Run) -> str:
     return next((str(said) for state in kept if (said := question_in(state))), "")
 
 
-def _asked(attributes: Attributes) -> str:
-    """What the user of a model or an agent said last; empty where no messages were recorded."""
-    return next(iter(_user_turns(attributes)[-1:]), "")
-
-
-def _user_turns(attributes: Attributes) -> list[str]:
-    return [str(text) for role, text in messages_of(attributes) if role == USER]
-
-
 def _asked_of_agent(root: Run) -> str:
     """What the user said to the first model, where that called a tool to find the answer."""
     for run in root.tree.of_kind(RunKind.GENERATOR):
         attributes = attributes_of(run)
-        if said := _asked(attributes):
+        if said := last_asked(attributes):
             said_back = answered(attributes)
             return "" if said_back and not calls_in_text(said_back) else said
     return ""

@@ -22,6 +22,7 @@ from opentelemetry.trace import SpanContext, SpanKind
 from claimspan_openinference._groups import Group, group_of
 from claimspan_openinference._kinds import is_ai, is_marked, kind_of, written_in
 from claimspan_openinference._messages import answered, prompted
+from claimspan_openinference._translation import in_openinference
 from claimspan_tracing import semconv
 from claimspan_tracing.adapters import is_stream_left
 
@@ -105,7 +106,7 @@ class TraceTable:
             known = self._traces[context.trace_id] = (OpenTrace(), time.monotonic())
         trace, _ = known
         size = trace.size
-        complete = trace.end(span, context.span_id)
+        complete = trace.end(in_openinference(span), context.span_id)
         self._after(context.trace_id, trace, size)
         return complete
 
@@ -145,7 +146,7 @@ class TraceTable:
             del self._traces[trace_id]
             self._n_bytes -= trace.size
             if found := trace.given_up():
-                lost += found
+                lost += map(in_openinference, found)
                 # What comes later would be judged with a part of its chunks.
                 self._given_up[trace_id] = None
         while len(self._given_up) > MAX_GIVEN_UP:

@@ -69,7 +69,11 @@ from claimspan_tracing.providers.chains import (
     sdk_of,
     warn_of_no_exporter,
 )
-from claimspan_tracing.read.handwritten import names_evidence, written_evidence
+from claimspan_tracing.read.handwritten import (
+    announced_question,
+    names_evidence,
+    written_evidence,
+)
 from claimspan_tracing.read.passages import acknowledges, is_echo
 from claimspan_tracing.read.vocabulary import QUESTION_NAMES
 from claimspan_tracing.redact.redaction import Redactor
@@ -124,6 +128,7 @@ __all__ = [
     "ScoredChunk",
     "ScoredRecord",
     "acknowledges",
+    "announced_question",
     "arguments_of",
     "begins_with_grade",
     "chain_of",

@@ -1,5 +1,7 @@
 """Every attribute, span and event name that claimspan writes or reads. No other file has one.
 
+What other dialects call the same, ``claimspan_openinference`` puts into these words as it takes it.
+
 Three vocabularies stand side by side, because each backend reads another one:
 
 * ``gen_ai.*``: OpenTelemetry's semantic conventions for generative AI (Development stability, so
