@@ -10,12 +10,14 @@ from typing import Final
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.trace import SpanContext, SpanKind
 
+from claimspan_openinference._groups import group_of
+from claimspan_openinference._kinds import is_marked
 from claimspan_openinference._reader import SpanReader
 from claimspan_openinference._traces import TraceTable, is_ours
 from claimspan_openinference._trees import tree_of
 from claimspan_tracing.adapters import Key, RunTree
 
-__all__ = ["records_of_trace"]
+__all__ = ["records_of_trace", "why_no_record"]
 
 _ENDS: Final = 0
 """What happens first at one moment: spans that began earlier end."""
@@ -57,6 +59,21 @@ def records_of_trace(
         else:
             complete += [tree_of(group, reader) for group in table.end(each.span, each.context)]
     return complete
+
+
+def why_no_record(spans: Iterable[ReadableSpan]) -> str:
+    """Return why a trace gives no record, as a reason that many traces may share."""
+    kept = [span for span in spans if not is_ours(span)]
+    groups = [group_of(span, []) for span in kept if is_marked(span.attributes)]
+    if not kept:
+        return "captured by claimspan itself"
+    if not groups:
+        return "no span says what it is: none follows OpenInference or OpenTelemetry's GenAI"
+    if not any(group.retrieves for group in groups):
+        return "nothing was retrieved, as far as the spans show"
+    if not any(group.generates or group.has_result for group in groups):
+        return "no answer was given, as far as the spans show"
+    return "no answer that certainly rests on what was retrieved"
 
 
 @dataclass(slots=True, eq=False)
