@@ -198,9 +198,12 @@ def _of_observation(found: Mapping[str, object]) -> Mapping[str, object]:
     }
 
 
-def _pairs(
-    attributes: Mapping[str, object] | Mapping[object, object],
-) -> list[Mapping[str, object]]:
+def _fields(value: object, *names: str) -> dict[str, object]:
+    found = part(value, *names)
+    return {str(name): each for name, each in found.items()} if is_mapping(found) else {}
+
+
+def _pairs(attributes: Mapping[str, object]) -> list[Mapping[str, object]]:
     return [{"key": str(key), "value": _value(value)} for key, value in attributes.items()]
 
 

@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict
+from dataclasses import fields
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -203,7 +203,8 @@ def backfill(
         with progress_bar(what, total=limit, show=progress) as advance:
             summary = run.run(advance, look)
     if as_json:
-        typer.echo(json.dumps(asdict(summary) | {"estimate": _cost(estimates) or None}))
+        facts = {each.name: getattr(summary, each.name) for each in fields(summary)}
+        typer.echo(json.dumps({**facts, "estimate": _cost(estimates) or None}))
     else:
         typer.echo(visible("\n".join(_told(summary, estimates, is_dry=dry_run or estimate))))
     if summary.failed:
