@@ -317,7 +317,8 @@ class JaegerSource(_Searched):
             # It answers 404 where there is no trace.
             [answer] = self._api.get_each(["/api/v3/traces"], query)
             of_service: defaultdict[str, list[Mapping[str, object]]] = defaultdict(list)
-            for group in items(answer, "result", "resourceSpans"):
+            told = items(answer, "result", "resourceSpans") or items(answer, "resourceSpans")
+            for group in told:
                 for trace, found in by_trace(group).items():
                     of_service[trace].append(found)
             # A trace of several services comes with all of its spans for each of them.
