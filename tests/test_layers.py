@@ -31,11 +31,24 @@ OWN_FRAMEWORK: Final = {
     "claimspan_phoenix": ("phoenix",),
     "claimspan_mlflow": ("mlflow",),
     "claimspan_langfuse": ("langfuse",),
+    "claimspan_backfill": (),
 }
 """Integration to the prefixes of the frameworks that it may import."""
 
+PUT_TOGETHER: Final = {
+    "claimspan_backfill": frozenset(
+        {"claimspan_openinference", "claimspan_phoenix", "claimspan_mlflow", "claimspan_langfuse"}
+    ),
+}
+"""Command to the integrations that it puts together; none of these knows of it."""
+
 OFFERED_TO_INTEGRATIONS: Final = frozenset(
-    {"claimspan_tracing", "claimspan_tracing.adapters", "claimspan_tracing.semconv"}
+    {
+        "claimspan_tracing",
+        "claimspan_tracing.adapters",
+        "claimspan_tracing.otlp.decoding",  # by itself, since it needs protobuf
+        "claimspan_tracing.semconv",
+    }
 )
 """The only modules of tracing that an integration may import."""
 
@@ -64,7 +77,8 @@ def is_forbidden_in_tracing(name: str) -> bool:
 
 
 def is_forbidden_in_integration(name: str, package: str) -> bool:
-    return top(name).startswith(OURS) and top(name) not in {package, "claimspan_tracing"}
+    known = {package, "claimspan_tracing"} | PUT_TOGETHER.get(package, frozenset())
+    return top(name).startswith(OURS) and top(name) not in known
 
 
 def is_framework_of_others(name: str, package: str) -> bool:

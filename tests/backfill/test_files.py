@@ -159,7 +159,8 @@ def test_an_estimate_asks_no_model_and_needs_no_key(
 
 def test_why_a_trace_gives_no_record_is_said(here: Path) -> None:
     chain, retriever, model = spans_of(0, START)
-    plain = [{**each, "attributes": [], "traceId": f"{9:032x}"} for each in spans_of(9, START)]
+    none: list[object] = []
+    plain = [{**each, "attributes": none} for each in spans_of(9, START)]
     file = here / "traces.jsonl"
     file.write_text(lines_of([[chain, model], [{**retriever, "traceId": f"{5:032x}"}], plain]))
 

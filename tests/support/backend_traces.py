@@ -7,7 +7,7 @@ import os
 import sqlite3
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from pathlib import Path
 from subprocess import PIPE, CompletedProcess, Popen, run
@@ -24,6 +24,7 @@ from hs_pipelines import Shelf as HaystackShelf
 from hs_pipelines import prompt
 from lc_pipelines import rag_chain
 from li_pipelines import Echo, Shelf, engine_of
+from oi_spans import Instrumentor
 
 __all__ = ["FAITHFULNESS", "QUESTIONS", "ask_all", "backfill", "killed", "slow_judge", "started"]
 
@@ -60,14 +61,22 @@ def _pipeline() -> Pipeline:
 def ask_all(provider: TracerProvider) -> int:
     """Ask each framework each question, traced by OpenInference; returns the number of traces."""
     pipeline = _pipeline()
-    asked = {
-        LangChainInstrumentor(): lambda query: rag_chain().invoke(query),
-        LlamaIndexInstrumentor(): lambda query: engine_of(Shelf(), Echo()).query(query),
-        HaystackInstrumentor(): lambda query: pipeline.run(
-            {"retriever": {"query": query}, "prompt": {"question": query}}
-        ),
-    }
-    for instrumentor, ask in asked.items():
+
+    def in_langchain(query: str) -> object:
+        return rag_chain().invoke(query)
+
+    def in_llama_index(query: str) -> object:
+        return engine_of(Shelf(), Echo()).query(query)
+
+    def in_haystack(query: str) -> object:
+        return pipeline.run({"retriever": {"query": query}, "prompt": {"question": query}})
+
+    asked: list[tuple[Instrumentor, Callable[[str], object]]] = [
+        (LangChainInstrumentor(), in_langchain),
+        (LlamaIndexInstrumentor(), in_llama_index),
+        (HaystackInstrumentor(), in_haystack),
+    ]
+    for instrumentor, ask in asked:
         instrumentor.instrument(tracer_provider=provider)
         for question in QUESTIONS:
             ask(question)

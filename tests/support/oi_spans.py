@@ -27,6 +27,7 @@ __all__ = [
     "OTHER_FACT",
     "OTHER_QUESTION",
     "QUESTION",
+    "Instrumentor",
     "ai",
     "ask",
     "captured",

@@ -2,15 +2,14 @@
 
 * ``StoredLangfuse``: ``GetTracesRequest`` and ``TraceWithFullDetails`` of Langfuse's
   ``fern/apis/server/definition``, and what its OpenTelemetry ingestion leaves in the metadata.
-* ``StoredTempo``: the API of Tempo's documentation, ``docs/sources/tempo/api_docs``: a search without
-  pages, of which it gives the first it finds, and traces by id with ids in base64.
+* ``StoredTempo``: the API of Tempo's documentation, ``docs/sources/tempo/api_docs``: a search
+  without pages, which gives the newest it finds, and traces by id with ids in base64.
 * ``StoredJaeger``: version 3 of Jaeger's query API, as its ``http_gateway.go`` answers.
 """
 
 from __future__ import annotations
 
 import base64
-import json
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -235,4 +234,4 @@ def _observation(span: Span) -> JsonValue:
 def _iso(nanoseconds: str) -> str:
     # It keeps milliseconds.
     moment = datetime.fromtimestamp(int(nanoseconds) // 10**6 / 1000, UTC)
-    return json.loads(json.dumps(moment.isoformat(timespec="milliseconds"))).replace("+00:00", "Z")
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
