@@ -35,22 +35,19 @@ OWN_FRAMEWORK: Final = {
 }
 """Integration to the prefixes of the frameworks that it may import."""
 
-PUT_TOGETHER: Final = {
-    "claimspan_backfill": frozenset(
-        {"claimspan_openinference", "claimspan_phoenix", "claimspan_mlflow", "claimspan_langfuse"}
+BUILT_ON: Final = {
+    "claimspan_backfill": (
+        *("claimspan_openinference", "claimspan_phoenix"),
+        *("claimspan_mlflow", "claimspan_langfuse"),
     ),
 }
-"""Command to the integrations that it puts together; none of these knows of it."""
+"""Integration to those that it is built on: a command puts together what knows nothing of it."""
 
 OFFERED_TO_INTEGRATIONS: Final = frozenset(
-    {
-        "claimspan_tracing",
-        "claimspan_tracing.adapters",
-        "claimspan_tracing.otlp.decoding",  # by itself, since it needs protobuf
-        "claimspan_tracing.semconv",
-    }
+    {"claimspan_tracing", "claimspan_tracing.adapters", "claimspan_tracing.semconv"}
+    | {"claimspan_tracing.otlp.decoding"}
 )
-"""The only modules of tracing that an integration may import."""
+"""The only modules of tracing that an integration may import; the last one needs protobuf."""
 
 
 def top(name: str) -> str:
@@ -77,8 +74,8 @@ def is_forbidden_in_tracing(name: str) -> bool:
 
 
 def is_forbidden_in_integration(name: str, package: str) -> bool:
-    known = {package, "claimspan_tracing"} | PUT_TOGETHER.get(package, frozenset())
-    return top(name).startswith(OURS) and top(name) not in known
+    allowed = {package, "claimspan_tracing", *BUILT_ON.get(package, ())}
+    return top(name).startswith(OURS) and top(name) not in allowed
 
 
 def is_framework_of_others(name: str, package: str) -> bool:
