@@ -26,7 +26,6 @@ from claimspan_tracing import Job, Outcome, Status, semconv
 from claimspan_tracing.adapters import (
     BackendWriter,
     Deliver,
-    Finished,
     JobKey,
     Monitor,
     RemoteEvaluation,
@@ -52,6 +51,8 @@ DELIVERY_SECONDS: Final = 180.0
 
 MAX_PAGE_BYTES: Final = 2**30
 """Of the JSON that a page is decoded from, far above what a source gives."""
+
+SPENT: Final = "the budget is spent: the same command goes on with another one"
 
 _AGAIN: Final = frozenset(
     {Status.JUDGE_ERROR, Status.TIMEOUT, Status.OVER_BUDGET, Status.SHUTDOWN, Status.QUEUE_FULL}
@@ -150,9 +151,10 @@ class Backfill:
         self._inbox = _Inbox()
         self._monitor = Monitor(
             dispatch=self._inbox,
-            sinks=[self._inbox],
             sample=settings.sample,
             tracer_provider=TracerProvider(shutdown_on_exit=False),
+            # A page is in memory already: what bounds it is the source.
+            max_queue_bytes=MAX_PAGE_BYTES,
         )
 
     def run(
@@ -181,6 +183,10 @@ class Backfill:
                     break
         finally:
             self._monitor.shutdown(0)
+        stats = self._monitor.stats
+        for status, count in ({**stats.skipped, **stats.dropped}).items():
+            if status != Status.DISPATCHED:
+                self.summary.left_out[_LEFT_OUT.get(Status(status), status)] += count
         if skipped := getattr(self._source, "skipped", 0):
             self.summary.left_out["lines that are not OTLP JSON"] += skipped
         return self.summary
@@ -206,10 +212,7 @@ class Backfill:
             raise ConfigError(
                 "a page of traces cannot be read in a minute: give fewer with --until"
             )
-        jobs, left_out = self._inbox.taken()
-        for status, count in left_out.items():
-            summary.left_out[_LEFT_OUT.get(status, status.value)] += count
-        for job in jobs:
+        for job in self._inbox.taken():
             if job.key in judged or (self._state is not None and self._state.has(job.key)):
                 summary.already += 1
             elif self._settings.limit is None or summary.records < self._settings.limit:
@@ -253,7 +256,7 @@ class Backfill:
 
     def _judge_all(self, jobs: Sequence[Job], advance: Callable[[], None]) -> None:
         evaluation = self._evaluation
-        if evaluation is None or self.summary.stopped.startswith("the budget"):
+        if evaluation is None or self.summary.stopped == SPENT:
             return
         with ThreadPoolExecutor(self._settings.concurrency) as pool:
             outcomes = [*pool.map(evaluation.evaluate, jobs, repeat(JUDGE_SECONDS))]
@@ -289,11 +292,11 @@ class Backfill:
 
     def _count(self, job: Job, outcome: Outcome) -> None:
         summary, found = self.summary, outcome.evaluation
-        if outcome.status is Status.OVER_BUDGET:
-            summary.stopped = "the budget is spent: the same command goes on with another one"
         if found is not None:
             summary.cost_usd += found.usage.cost_usd
-        if outcome.status in _AGAIN:
+        if outcome.status is Status.OVER_BUDGET:
+            summary.stopped = SPENT
+        elif outcome.status in _AGAIN:
             summary.failed[outcome.reason or outcome.status.value] += 1
         elif found is None:
             summary.left_out[_LEFT_OUT.get(outcome.status, outcome.status.value)] += 1
@@ -303,18 +306,16 @@ class Backfill:
 
 
 class _Inbox:
-    """Takes the jobs of a monitor in place of a judge, and counts the records that are none."""
+    """Takes the jobs of a monitor in place of a judge."""
 
     def __init__(self) -> None:
         self._jobs: list[Job] = []
-        self._left_out: Counter[Status] = Counter()
         self._deliver: Deliver | None = None
 
-    def taken(self) -> tuple[list[Job], Counter[Status]]:
-        """Return what has come since it was asked last, the jobs in the order of their start."""
-        found = sorted(self._jobs, key=lambda job: job.started), self._left_out
-        self._jobs, self._left_out = [], Counter()
-        return found
+    def taken(self) -> list[Job]:
+        """Return what has come since it was asked last, in the order of the start."""
+        found, self._jobs = self._jobs, []
+        return sorted(found, key=lambda job: job.started)
 
     def start(self, deliver: Deliver) -> None:
         self._deliver = deliver
@@ -330,10 +331,6 @@ class _Inbox:
 
     def stop(self, timeout: float) -> None:
         """Nothing is under way."""
-
-    def write(self, finished: Finished) -> None:
-        if finished.outcome.status is not Status.DISPATCHED:
-            self._left_out[finished.outcome.status] += 1
 
 
 class ResultLines:

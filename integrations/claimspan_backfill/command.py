@@ -177,7 +177,8 @@ def backfill(
                 ground_truth=truths,
                 carriers=carriers_to(None if export is None else _traces(export)),
                 sinks=[] if writer is None else [writer],
-                budget=None if budget is None else Budget(per_day=budget),
+                # Of the run, however long it takes: its day does not end.
+                budget=None if budget is None else Budget(per_day=budget, clock=lambda: 0.0),
             )
             stack.callback(evaluation.close)
             run = Backfill(

@@ -22,6 +22,7 @@ from claimspan_tracing.trace_file.writing import OtlpFileExporter
 
 from backend_traces import backfill, killed, slow_judge
 from command_line import invoke, run
+from judge_server import judge_server
 from oi_spans import ask, monitored
 from otlp_receiver import receiver
 from stored_traces import MINUTE, group, question, spans_of
@@ -267,6 +268,24 @@ def test_a_run_that_was_killed_goes_on_and_each_record_has_one_line(here: Path) 
     rows = [json.loads(line) for line in Path("out.jsonl").read_text().splitlines()]
     assert sorted(row["index"] for row in rows) == [*range(60)]
     assert {row["record"]["query"] for row in rows} == {question(n) for n in range(60)}
+
+
+def test_a_budget_ends_the_run_and_another_one_goes_on(here: Path) -> None:
+    written(40)
+    with judge_server() as server:
+        options = ("--judge-option", f"base_url={server.url}", "--judge-option", "input_price=1000")
+        given = (
+            *("traces.jsonl", "-o", "out.jsonl", "--judge", "openai:stub", *options),
+            *("--judge-option", "output_price=1000", "--judge-option", "api_key=a key"),
+        )
+        first = told(*given, "--budget", "25")
+        assert first["stopped"].startswith("the budget is spent")
+        assert 0 < first["judged"] < 40
+        assert 0 < first["cost_usd"] <= 25
+        second = told(*given)
+
+    assert second["judged"] + second["already"] == 40
+    assert second["already"] == first["judged"]
 
 
 def test_a_state_of_another_kind_is_refused(here: Path) -> None:
