@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -69,7 +70,7 @@ class PhoenixSource:
             while ids:
                 wanted = {"trace_id": ids, "limit": _MOST_SPANS, "cursor": cursor}
                 found = self._api.get(f"{self._path}/spans/otlpv1", wanted)
-                spans += items(found, "data")
+                spans += map(_with_metadata, items(found, "data"))
                 cursor = part(found, "next_cursor")
                 if not cursor:
                     break
@@ -77,6 +78,26 @@ class PhoenixSource:
             query["cursor"] = part(page, "next_cursor")
             if not query["cursor"]:
                 return
+
+
+_METADATA: Final = re.compile(r"((?:.+\.)?metadata)\.(.+)")
+
+
+def _with_metadata(span: Mapping[str, object]) -> Mapping[str, object]:
+    """A span with its metadata as JSON again, of which Phoenix has made an attribute a key.
+
+    A key of a mapping within it is what Phoenix calls it: ``outer.inner``.
+    """
+    kept: list[Mapping[str, object]] = []
+    parsed: defaultdict[str, dict[str, object]] = defaultdict(dict)
+    for pair in items(span, "attributes"):
+        found = _METADATA.fullmatch(str(pair.get("key")))
+        if found is None:
+            kept.append(pair)
+        else:
+            value = _fields(pair, "value").values()
+            parsed[found[1]][found[2]] = next((each for each in value if each is not None), None)
+    return {**span, "attributes": kept + _pairs(parsed)}
 
 
 class MLflowSource:

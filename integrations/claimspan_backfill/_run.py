@@ -26,6 +26,7 @@ from claimspan_tracing import Job, Outcome, Status, semconv
 from claimspan_tracing.adapters import (
     BackendWriter,
     Deliver,
+    Finished,
     JobKey,
     Monitor,
     RemoteEvaluation,
@@ -153,6 +154,7 @@ class Backfill:
             dispatch=self._inbox,
             sample=settings.sample,
             tracer_provider=TracerProvider(shutdown_on_exit=False),
+            sinks=[self._inbox],
             # A page is in memory already: what bounds it is the source.
             max_queue_bytes=MAX_PAGE_BYTES,
         )
@@ -331,6 +333,9 @@ class _Inbox:
 
     def stop(self, timeout: float) -> None:
         """Nothing is under way."""
+
+    def write(self, finished: Finished) -> None:
+        """Nothing is written: what is none of the jobs is in the monitor's books."""
 
 
 class ResultLines:

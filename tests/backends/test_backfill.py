@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from pathlib import Path
 from uuid import uuid4
 
 import pytest
+from openinference.instrumentation import using_attributes
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 
 from claimspan_demo.phoenix_server import Phoenix
+from claimspan_tracing.trace_file.writing import OtlpFileExporter
 
 from backend_queries import provider_to
 from backend_traces import FAITHFULNESS, ask_all, backfill, killed, slow_judge, started
@@ -48,6 +52,38 @@ def test_phoenix_gets_scores_for_traces_that_were_there_and_each_once(
     assert anew["judged"] == n_traces
     assert Counter((each.name, each.span_id) for each in api.annotations()) == found
     assert set(found.values()) == {1}
+
+
+@pytest.mark.parametrize("backend", ["phoenix", "mlflow"])
+def test_what_is_read_from_a_backend_is_what_was_sent_to_it(
+    phoenix: Phoenix, mlflow: str, tmp_path: Path, backend: str
+) -> None:
+    name = f"whole {uuid4()}"
+    provider = provider_to(f"{phoenix.url}/v1/traces", openinference__project__name=name)
+    command = ["phoenix", "--url", phoenix.url, "--project", name]
+    if backend == "mlflow":
+        experiment = Experiment(mlflow)
+        provider = experiment.provider()
+        command = ["mlflow", "--url", mlflow, "--project", experiment.id]
+    provider.add_span_processor(SimpleSpanProcessor(OtlpFileExporter(tmp_path / "traces.jsonl")))
+    metadata = {"thread_id": "t", "id": "q7", "n": 3}
+    with using_attributes(session_id="s1", user_id="u1", metadata=metadata):
+        n_traces = ask_all(provider)
+    provider.shutdown()
+    if backend == "phoenix":
+        api = PhoenixApi(phoenix.url, name)
+        eventually(api.roots, lambda roots: len(roots) == n_traces)
+
+    backfill(*command, "-o", "there.jsonl", folder=tmp_path)
+    backfill("traces.jsonl", "-o", "sent.jsonl", folder=tmp_path)
+
+    assert len(records_in(tmp_path / "there.jsonl")) == n_traces
+    assert records_in(tmp_path / "there.jsonl") == records_in(tmp_path / "sent.jsonl")
+
+
+def records_in(file: Path) -> dict[str, object]:
+    found = [json.loads(line)["record"] for line in file.read_text("utf-8").splitlines()]
+    return {each["metadata"]["span_id"]: each for each in found}
 
 
 def test_a_run_that_was_killed_goes_on_and_phoenix_has_each_score_once(

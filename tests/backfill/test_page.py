@@ -32,7 +32,9 @@ def test_the_command_for_files_works(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("traces").mkdir()
-    Path("traces", "a.jsonl").write_text(json.dumps({"resourceSpans": [group(spans_of(0, 10**18))]}))
+    Path("traces", "a.jsonl").write_text(
+        json.dumps({"resourceSpans": [group(spans_of(0, 10**18))]})
+    )
 
     assert "1 judged" in run("backfill", *shlex.split(command))
 

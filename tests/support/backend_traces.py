@@ -109,7 +109,7 @@ def backfill(
         timeout=WATCHDOG_SECONDS,
         check=False,
     )
-    assert done.returncode == 0, done.stderr
+    assert (done.returncode, done.stderr) == (0, "")
     told: dict[str, Any] = json.loads(done.stdout)
     return told
 
