@@ -74,7 +74,7 @@ class PhoenixSource:
                 cursor = part(found, "next_cursor")
                 if not cursor:
                     break
-            yield [as_otlp(spans)]
+            yield [as_otlp([span]) for span in spans]
             query["cursor"] = part(page, "next_cursor")
             if not query["cursor"]:
                 return

@@ -16,7 +16,7 @@ from typing import Final
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 
 from claimspan import RagRecord
-from claimspan.errors import ConfigError, DeliveryError, JudgeError
+from claimspan.errors import ConfigError, DeliveryError, JudgeError, PayloadError
 from claimspan.files.private import create_private
 from claimspan.results.rows import ResultRow
 from claimspan_backfill._sources import Page, Source, Window, items
@@ -224,16 +224,28 @@ class Backfill:
                 summary.stopped = "--limit is reached"
 
     def _traces(self, page: Page) -> Iterator[Sequence[ReadableSpan]]:
-        request = {"resourceSpans": [*map(_with_ids, page)]}
-        decoded = spans_of_json(json.dumps(request), max_bytes=MAX_PAGE_BYTES)
-        if decoded.rejected:
-            self.summary.left_out[f"spans with {decoded.problem}"] += decoded.rejected
         traces: defaultdict[int, list[ReadableSpan]] = defaultdict(list)
-        for span in decoded.spans:
+        for span in self._decoded(page):
             context = span.get_span_context()
             traces[context.trace_id if context else 0].append(span)
         for trace in [*traces]:
             yield traces.pop(trace)
+
+    def _decoded(self, page: Page) -> Iterator[ReadableSpan]:
+        """The spans of a page, without those that cannot be read."""
+        request = {"resourceSpans": [*map(_with_ids, page)]}
+        try:
+            decoded = spans_of_json(json.dumps(request), max_bytes=MAX_PAGE_BYTES)
+        except (PayloadError, RecursionError):
+            # A number that JSON does not have, or what is nested too deeply: of one group alone.
+            if len(page) < 2:
+                self.summary.left_out["spans that are no OTLP JSON"] += len(page)
+            for group in page if len(page) > 1 else ():
+                yield from self._decoded([group])
+            return
+        if decoded.rejected:
+            self.summary.left_out[f"spans with {decoded.problem}"] += decoded.rejected
+        yield from decoded.spans
 
     def _is_wanted(self, spans: Sequence[ReadableSpan]) -> bool:
         held = [span.attributes or {} for span in spans]
@@ -259,6 +271,8 @@ class Backfill:
     def _judge_all(self, jobs: Sequence[Job], advance: Callable[[], None]) -> None:
         evaluation = self._evaluation
         if evaluation is None or self.summary.stopped == SPENT:
+            for _ in jobs:
+                advance()
             return
         with ThreadPoolExecutor(self._settings.concurrency) as pool:
             outcomes = [*pool.map(evaluation.evaluate, jobs, repeat(JUDGE_SECONDS))]

@@ -6,7 +6,7 @@ import gc
 import gzip
 import json
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from opentelemetry.sdk.trace import ReadableSpan
 from claimspan.errors import ConfigError
 from claimspan_backfill._files import FileSource
 from claimspan_backfill._run import Backfill, Settings
-from claimspan_backfill._sources import PAGE, Window
+from claimspan_backfill._sources import PAGE, Page, Window
 from claimspan_tracing.trace_file.writing import OtlpFileExporter
 
 from backend_traces import backfill, killed, slow_judge
@@ -87,6 +87,30 @@ def test_what_is_broken_in_a_file_is_counted_and_the_rest_judged(here: Path) -> 
     assert found["judged"] == 2
     assert sum(found["left_out"].values()) == 2
     assert found["left_out"]["lines that are not OTLP JSON"] == 1
+
+
+class PageOfAnything:
+    """A source whose page holds what no JSON has."""
+
+    identity = "anything"
+
+    def pages(self, window: Window) -> Iterator[Page]:
+        odd = spans_of(1, START)[0]
+        odd["attributes"] = [{"key": "score", "value": {"doubleValue": float("nan")}}]
+        deep: list[object] = []
+        for _ in range(500):
+            deep = [deep]
+        yield [group(spans_of(0, START)), group([odd]), group([{**odd, "attributes": deep}])]
+
+
+def test_what_cannot_be_read_of_a_page_leaves_out_itself_alone() -> None:
+    settings = Settings(window=Window())
+    summary = Backfill(
+        PageOfAnything(), settings, evaluation=None, writer=None, output=None, state=None
+    ).run(lambda: None)
+
+    assert (summary.traces, summary.records) == (1, 1)
+    assert summary.left_out == {"spans that are no OTLP JSON": 2}
 
 
 def test_each_fault_of_a_file_is_one_line_that_says_what_to_do(here: Path) -> None:
