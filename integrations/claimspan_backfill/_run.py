@@ -16,7 +16,7 @@ from typing import Final
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 
 from claimspan import RagRecord
-from claimspan.errors import ConfigError, DeliveryError, JudgeError, PayloadError
+from claimspan.errors import ConfigError, DeliveryError, JudgeError, MissingExtraError, PayloadError
 from claimspan.files.private import create_private
 from claimspan.results.rows import ResultRow
 from claimspan_backfill._sources import Page, Source, Window, items
@@ -33,7 +33,11 @@ from claimspan_tracing.adapters import (
     submit_ended,
     wait_until_idle,
 )
-from claimspan_tracing.otlp.decoding import spans_of_json
+
+try:
+    from claimspan_tracing.otlp.decoding import spans_of_json
+except ImportError:
+    raise MissingExtraError("opentelemetry-proto", "backfill") from None
 
 __all__ = ["Backfill", "ResultLines", "Settings", "Summary"]
 
