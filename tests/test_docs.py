@@ -42,6 +42,7 @@ EVALUATION: Final = ROOT / "docs" / "evaluation.md"
 TROUBLESHOOTING: Final = ROOT / "docs" / "troubleshooting.md"
 PAGES: Final = (
     PRODUCTION,
+    ROOT / "docs" / "backfill.md",
     ROOT / "docs" / "sampling.md",
     BACKENDS,
     RELIABILITY,

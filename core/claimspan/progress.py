@@ -13,12 +13,14 @@ __all__ = ["progress_bar"]
 
 
 @contextmanager
-def progress_bar(what: str, *, total: int, show: bool | None) -> Generator[Callable[[], None]]:
+def progress_bar(
+    what: str, *, total: int | None, show: bool | None
+) -> Generator[Callable[[], None]]:
     """Shows a progress bar while the block runs.
 
     Args:
         what: Word before the bar.
-        total: Number of steps.
+        total: Number of steps; None if it is not known.
         show: True shows it always, False never, None on a terminal if rich is installed.
 
     Yields:

@@ -89,6 +89,8 @@ if TYPE_CHECKING:
     from opentelemetry.sdk.trace import Span as SdkSpan
     from opentelemetry.sdk.trace import TracerProvider as SdkTracerProvider
 
+    from claimspan_tracing.providers.sdk import CarrierProvider
+
 __all__ = [
     "ANSWER_FIELDS",
     "EXIT_TIMEOUT",
@@ -131,6 +133,7 @@ __all__ = [
     "announced_question",
     "arguments_of",
     "begins_with_grade",
+    "carriers_to",
     "chain_of",
     "checked_address",
     "default_monitor",
@@ -252,6 +255,20 @@ def write_to(monitor: Monitor, provider: TracerProvider) -> bool:
 def write_beside(monitor: Monitor, span: SdkSpan) -> bool:
     """As ``write_to``, with the provider that has started a span."""
     return monitor.engine.write_beside(span)
+
+
+def carriers_to(endpoint: str | None) -> CarrierProvider:
+    """Return the provider of carriers that go to an endpoint of OTLP; None keeps none.
+
+    Raises:
+        ConfigError: It is no address, or a variable of OpenTelemetry's has a value that is unknown.
+        MissingExtraError: The exporter is not installed.
+    """
+    # Imported here: an integration alone does not load the SDK.
+    from claimspan_tracing.providers.exporters import span_exporters
+    from claimspan_tracing.providers.sdk import CarrierProvider
+
+    return CarrierProvider([] if endpoint is None else span_exporters(endpoint, None))
 
 
 def note_ended_exporters(monitor: Monitor, chain: object) -> None:

@@ -96,6 +96,7 @@ class RemoteEvaluation:
         thresholds: Thresholds | None = None,
         ground_truth: GroundTruthLike | None = None,
         tracer_provider: TracerProvider | None = None,
+        carriers: CarrierProvider | None = None,
         sinks: Sequence[Sink] = (),
         redact: Redactor | str | None = None,
         budget: Budget | None = None,
@@ -111,6 +112,7 @@ class RemoteEvaluation:
                 ``configure`` would, confirms each export, and gives the carriers of a job the same
                 span ids however often they are written. A provider of your own gives random ids,
                 and can only be asked to flush.
+            carriers: One made as None makes it, which sends the carriers elsewhere.
             sinks: Write finished records to further places, in order, after our own. Those that
                 deliver on threads of their own are started here, and flushed by ``close``.
             redact: Takes out of ground truths and of what the judge says what nobody may see. The
@@ -134,7 +136,7 @@ class RemoteEvaluation:
             selection=selection,
         )
         self._evaluator.prepare()
-        self._provider, self._carriers = _destination(checked_provider(tracer_provider))
+        self._provider, self._carriers = _destination(checked_provider(tracer_provider), carriers)
         self._scores = Scores(self._tracer)
         own = (EvaluationEvents(), ScoreHistogram(), EvaluationMetrics())
         given = checked_sinks(sinks)
@@ -281,13 +283,15 @@ class _Evaluation:
         self.outcome.set_result(outcome)
 
 
-def _destination(given: TracerProvider | None) -> tuple[TracerProvider, CarrierProvider | None]:
+def _destination(
+    given: TracerProvider | None, own: CarrierProvider | None
+) -> tuple[TracerProvider, CarrierProvider | None]:
     if given is not None:
         return given, None
     # Imported here: an application with a provider of its own does not load the SDK for us.
     from claimspan_tracing.providers.sdk import CarrierProvider
 
-    own = CarrierProvider()
+    own = own or CarrierProvider()
     return own.provider, own
 
 

@@ -30,6 +30,7 @@ BAD_INPUT: Final = 2
 """Exit code for every error that the user can correct; typer exits so for a wrong option."""
 
 SUMMARIES: Final = {
+    "backfill": "Judge the traces that a backend or a folder has already.",
     "bench.alignment": "Evaluate answers as Pinecone's Evaluation API does.",
     "bench.context-coverage": "Measure how well metrics rank combinations of retrieved chunks.",
     "bench.context-coverage-build": "Make a data set for context-coverage out of documents.",

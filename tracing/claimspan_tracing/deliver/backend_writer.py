@@ -171,7 +171,8 @@ class BackendWriter(ABC):
         if isinstance(metrics, str) or not all(isinstance(name, str) for name in metrics or ()):  # pyright: ignore[reportUnnecessaryIsInstance] - checked for those who do not type-check
             raise ConfigError(f"metrics is {metrics!r}: give a list of names")
         self._metrics = None if metrics is None else frozenset(metrics)
-        self._backend = backend
+        self.backend: Final = backend
+        """Where scores go, and where their traces can be read."""
         self._delivery = Delivery(
             backend.name.lower(), self._send, batch_size=BATCH_SIZE, max_waiting=MAX_WAITING
         )
@@ -215,7 +216,7 @@ class BackendWriter(ABC):
 
     def _send(self, records: Sequence[ScoredRecord]) -> Sequence[ScoredRecord]:
         """Write records; returns those to be written again later."""
-        errors = self._backend.run(lambda connection: self._write(connection, records))
+        errors = self.backend.run(lambda connection: self._write(connection, records))
         if len(errors) == len(records) and all(map(_is_away, errors.values())):
             # Nothing arrived at all: the delivery leaves the backend alone for a while.
             raise errors[0]

@@ -35,8 +35,8 @@ REQUEST_SECONDS: Final = 20.0
 CONNECT_SECONDS: Final = 5.0
 """Until a connection is there; a backend on the same network needs milliseconds."""
 
-MAX_RESPONSE_BYTES: Final = 8 * 2**20
-"""Of a response; a trace with 5,000 assessments has 4 MiB."""
+MAX_RESPONSE_BYTES: Final = 64 * 2**20
+"""Of a response: 50 traces with long chunks; one with 5,000 assessments has 4 MiB."""
 
 SILENT_SECONDS: Final = 1.0
 """For how long a backend gets no request that has too many, and does not say how long to wait."""
@@ -156,9 +156,13 @@ class Backend:
         Raises:
             RefusalError: It has.
         """
-        left = self._silent_until - time.monotonic()
-        if left > 0:
+        if left := self.silent_seconds:
             raise RefusalError(f"{self.name} asks to wait for {left:.0f} s more", status=429)
+
+    @property
+    def silent_seconds(self) -> float:
+        """For how long the backend has asked for no requests yet; 0 if it has not."""
+        return max(0.0, self._silent_until - time.monotonic())
 
     def be_silent(self, seconds: float) -> None:
         """Send nothing for some seconds."""
@@ -196,14 +200,22 @@ class Connection:
         Raises:
             DeliveryError: The backend refuses, does not answer, or says something else.
         """
-        content = json.dumps(body, separators=(",", ":"), allow_nan=False)
-        said = await self._request("POST", path, content)
+        said = await self.ask(path, body)
         if not is_mapping(said) or answer not in said:
             # Whatever is at the address, such as a gateway, has not taken it.
             name, settings = self._backend.name, self._backend.settings
             raise DeliveryError(
                 f"{name} does not say that it has taken the scores: check {settings}", final=True
             )
+
+    async def ask(self, path: str, body: JsonValue) -> JsonValue:
+        """Send a value to a path; returns the answer.
+
+        Raises:
+            DeliveryError: The backend refuses, or does not answer.
+        """
+        content = json.dumps(body, separators=(",", ":"), allow_nan=False)
+        return await self._request("POST", path, content)
 
     async def _request(self, method: str, path: str, content: str | None) -> JsonValue:
         if self._away is not None:

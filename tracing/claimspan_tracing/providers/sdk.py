@@ -12,11 +12,9 @@ import weakref
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from pathlib import Path
 from typing import Final
 from weakref import WeakKeyDictionary
 
-from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor, TracerProvider
 from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 from opentelemetry.sdk.trace.id_generator import RandomIdGenerator
@@ -119,12 +117,11 @@ class CarrierProvider:
     of the SDK returns True from ``force_flush`` even if everything was lost, so it is not used.
     """
 
-    def __init__(self, file: str | Path | None = None, service_name: str | None = None) -> None:
-        """Make the provider; spans go where those of ``configure`` would go.
+    def __init__(self, exporters: Sequence[SpanExporter] | None = None) -> None:
+        """Make the provider.
 
         Args:
-            file: As for ``configure``.
-            service_name: As for ``configure``.
+            exporters: Send its spans; None sends them where those of ``configure`` would go.
 
         Raises:
             ConfigError: As ``configure``.
@@ -133,13 +130,12 @@ class CarrierProvider:
         self._ids = _WantedIds()
         self.provider: Final = TracerProvider(
             id_generator=self._ids,
-            resource=Resource.create({"service.name": service_name} if service_name else {}),
             # Not the environment's: the application has decided about the trace, and a carrier that
             # is dropped here would count as exported.
             sampler=ParentBased(ALWAYS_ON),
         )
         """Gives the tracers."""
-        for exporter in span_exporters(None, file):
+        for exporter in span_exporters(None, None) if exporters is None else exporters:
             self.provider.add_span_processor(_ConfirmedExport(exporter))
 
     @contextmanager
