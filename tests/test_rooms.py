@@ -80,6 +80,7 @@ TRACING_ROOMS: Final[Mapping[str, frozenset[str]]] = {
     "redact": SHARED | {"decide", "job"},
     "estimates": frozenset(),
     "trace_file": SHARED,
+    "otlp": SHARED,
     "providers": SHARED | {"job", "lifecycle", "trace_file"},
     "spool": SHARED | {"job"},
     "records": SHARED | {"capture", "decide", "job", "spool"},

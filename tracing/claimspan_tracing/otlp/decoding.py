@@ -1,0 +1,259 @@
+"""Reads an ``ExportTraceServiceRequest`` of OTLP, as protobuf or JSON, as spans of the SDK.
+
+Who sends it is not known, so any value may be wrong. A request that is no OTLP is one error. A span
+that cannot be read is left out and counted, and those beside it are read, as OTLP's partial success
+wants it.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+from google.protobuf.json_format import ParseDict, ParseError
+from google.protobuf.message import DecodeError, Message
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from opentelemetry.proto.common.v1 import common_pb2
+from opentelemetry.proto.trace.v1 import trace_pb2
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import Event, ReadableSpan
+from opentelemetry.sdk.util.instrumentation import InstrumentationScope
+from opentelemetry.trace import Link, SpanContext, SpanKind, TraceFlags, TraceState
+from opentelemetry.trace.status import Status, StatusCode
+from opentelemetry.util.types import AnyValue
+
+from claimspan.errors import PayloadError
+from claimspan.files.jsonl import MAX_BYTES, parse_bounded
+from claimspan.text.shapes import is_list, is_mapping
+
+__all__ = ["DecodedSpans", "spans_of", "spans_of_json", "spans_of_protobuf"]
+
+_Filled = TypeVar("_Filled", bound=Message)
+
+MAX_TIME: Final = 2**63 - 1
+"""Nanoseconds of the latest time, in the year 2262: later ones fit into no signed number."""
+
+MAX_TRACE_STATE: Final = 512
+"""Characters of a trace state; W3C has everybody pass on as many, and nobody more."""
+
+_MEMBER: Final = re.compile(r"[a-z0-9][a-z0-9_\-*/@]{0,240}=[ -+\--<>-~]{0,255}[!-+\--<>-~]")
+
+_JSON_DEPTH: Final = 200
+"""A level of an array takes three brackets: below it are the fifty that protobuf nests."""
+
+_IDS: Final = frozenset({"traceId", "spanId", "parentSpanId"})
+_NO_ID: Final = b"?"
+_BROKEN: Final = "a value of another type than in OTLP, or nested too deeply"
+
+_STATUS: Final = {each.value: each for each in StatusCode}
+_KINDS: Final = {each.value + 1: each for each in SpanKind}  # OTLP counts from 1
+_SAMPLED: Final = TraceFlags(TraceFlags.SAMPLED)
+
+
+@dataclass(frozen=True, slots=True)
+class DecodedSpans:
+    """The spans of one request."""
+
+    spans: tuple[ReadableSpan, ...]
+    rejected: int
+    """Number of spans that could not be read."""
+
+    problem: str
+    """What was wrong with the last one of those, without its content; empty if there is none."""
+
+
+def spans_of_protobuf(body: bytes) -> DecodedSpans:
+    """Read a request in the bytes of protobuf.
+
+    Raises:
+        PayloadError: It is no ``ExportTraceServiceRequest``, or nested too deeply.
+    """
+    try:
+        request = ExportTraceServiceRequest.FromString(body)
+    except DecodeError:
+        raise PayloadError("no ExportTraceServiceRequest of OTLP in protobuf") from None
+    return spans_of(request)
+
+
+def spans_of_json(body: bytes | str, *, max_bytes: int = MAX_BYTES) -> DecodedSpans:
+    """Read a request in OTLP's JSON: ids in hex, names in lowerCamelCase, int64 as text.
+
+    Args:
+        body: One request, such as a line of the Collector's file exporter.
+        max_bytes: A longer one is refused.
+
+    Raises:
+        PayloadError: It is too long, no JSON, nested too deeply, or no object of OTLP.
+    """
+    parsed = parse_bounded(body, max_bytes=max_bytes, max_depth=_JSON_DEPTH)
+    if not is_mapping(parsed):
+        raise PayloadError("no ExportTraceServiceRequest of OTLP")
+    request, n_broken = ExportTraceServiceRequest(), 0
+    for group in _items(parsed, "resourceSpans"):
+        resource = request.resource_spans.add()
+        with suppress(ParseError):  # without its resource a span can still be judged
+            _filled(resource.resource, _part(group, "resource"))
+        for inner in _items(group, "scopeSpans"):
+            scope = resource.scope_spans.add()
+            with suppress(ParseError):
+                _filled(scope.scope, _part(inner, "scope"))
+            for span in _items(inner, "spans"):
+                try:
+                    scope.spans.append(_filled(trace_pb2.Span(), span))
+                except ParseError:
+                    n_broken += 1
+    read = spans_of(request)
+    if not n_broken:
+        return read
+    return DecodedSpans(read.spans, read.rejected + n_broken, read.problem or _BROKEN)
+
+
+def spans_of(request: ExportTraceServiceRequest) -> DecodedSpans:
+    """Read a request that protobuf has parsed.
+
+    Each span has ended and was sampled, whatever its flags say: it would not have been sent
+    otherwise, and many exporters leave the flags out. Its parent is never remote: the request has
+    the whole of a trace, and what another process has made is a part of it. A time of 0 is the
+    other one, and an end before the start is the start.
+    """
+    spans: list[ReadableSpan] = []
+    rejected, problem = 0, ""
+    for group in request.resource_spans:
+        resource = Resource(_attributes(group.resource.attributes), group.schema_url)
+        for inner in group.scope_spans:
+            scope = InstrumentationScope(
+                inner.scope.name,
+                inner.scope.version or None,
+                inner.schema_url or None,
+                _attributes(inner.scope.attributes),
+            )
+            for span in inner.spans:
+                if wrong := _wrong_ids(span):
+                    rejected, problem = rejected + 1, wrong
+                else:
+                    spans.append(_span(span, resource, scope))
+    return DecodedSpans(tuple(spans), rejected, problem)
+
+
+def _wrong_ids(span: trace_pb2.Span) -> str:
+    """What is wrong with the ids of a span; empty if nothing is."""
+    if len(span.trace_id) != 16 or not any(span.trace_id):
+        return "a trace id that is not 16 bytes, or all zero"
+    if len(span.span_id) != 8 or not any(span.span_id):
+        return "a span id that is not 8 bytes, or all zero"
+    if len(span.parent_span_id) not in (0, 8):
+        return "the id of a parent that is not 8 bytes"
+    return ""
+
+
+def _span(span: trace_pb2.Span, resource: Resource, scope: InstrumentationScope) -> ReadableSpan:
+    state = _trace_state(span.trace_state)
+    trace_id = int.from_bytes(span.trace_id)
+    context = SpanContext(trace_id, int.from_bytes(span.span_id), False, _SAMPLED, state)
+    above = int.from_bytes(span.parent_span_id)
+    start = min(span.start_time_unix_nano or span.end_time_unix_nano, MAX_TIME)
+    code = _STATUS.get(span.status.code, StatusCode.UNSET)
+    return ReadableSpan(
+        span.name,
+        context,
+        SpanContext(trace_id, above, False, _SAMPLED, state) if above else None,
+        resource,
+        _attributes(span.attributes),
+        [
+            Event(each.name, _attributes(each.attributes), min(each.time_unix_nano, MAX_TIME))
+            for each in span.events
+        ],
+        [
+            Link(
+                SpanContext(
+                    int.from_bytes(each.trace_id),
+                    int.from_bytes(each.span_id),
+                    True,
+                    _SAMPLED,
+                    _trace_state(each.trace_state),
+                ),
+                _attributes(each.attributes),
+            )
+            for each in span.links
+            if len(each.trace_id) == 16 and len(each.span_id) == 8
+        ],
+        _KINDS.get(span.kind, SpanKind.INTERNAL),
+        # The SDK knows a description of errors alone, and warns of any other.
+        status=Status(code, span.status.message if code is StatusCode.ERROR else None),
+        start_time=start,
+        end_time=max(start, min(span.end_time_unix_nano, MAX_TIME)),
+        instrumentation_scope=scope,
+    )
+
+
+def _trace_state(header: str) -> TraceState | None:
+    """The trace state, without the members that the SDK would log as invalid."""
+    if not header or len(header) > MAX_TRACE_STATE:
+        return None
+    members = [each.strip() for each in header.split(",")]
+    pairs = [each.split("=") for each in members if _MEMBER.fullmatch(each)]
+    return TraceState(list({key: (key, value) for key, value in pairs}.values()))
+
+
+def _attributes(pairs: Iterable[common_pb2.KeyValue]) -> dict[str, AnyValue]:
+    """Attributes as the SDK holds them; of equal keys the last one counts."""
+    return {pair.key: _value(pair.value) for pair in pairs}
+
+
+def _value(value: common_pb2.AnyValue) -> AnyValue:
+    """A value in Python; protobuf has bounded how deeply it is nested."""
+    kind = value.WhichOneof("value")
+    if kind == "array_value":
+        return tuple(map(_value, value.array_value.values))
+    if kind == "kvlist_value":
+        return {pair.key: _value(pair.value) for pair in value.kvlist_value.values}
+    return None if kind is None else getattr(value, kind)
+
+
+# --- JSON -----------------------------------------------------------------------------------------
+
+
+def _part(parent: object, name: str) -> object:
+    return parent.get(name) if is_mapping(parent) else None
+
+
+def _items(parent: object, name: str) -> Sequence[object]:
+    """What a list of an object holds; what is no list holds nothing."""
+    found = _part(parent, name)
+    return found if is_list(found) else ()
+
+
+def _filled(message: _Filled, fields: object) -> _Filled:
+    """A message with these fields; those that OTLP does not have are skipped, as it demands.
+
+    Raises:
+        ParseError: A field has another type than in OTLP, or is nested too deeply.
+    """
+    if not is_mapping(fields):
+        raise ParseError("no object")
+    try:
+        return ParseDict(_with_ids(fields), message, ignore_unknown_fields=True)
+    except (ValueError, TypeError, AttributeError):
+        # A wrong type shows itself in whatever the parser does with it first.
+        raise ParseError("another type") from None
+
+
+def _with_ids(fields: Mapping[object, object]) -> dict[str, object]:
+    """Fields with their ids in base64, as protobuf's own JSON has them, where OTLP has hex."""
+    named = {str(name): value for name, value in fields.items()}
+    for name in named.keys() & _IDS:
+        named[name] = base64.b64encode(_id(named[name])).decode()
+    links = _items(fields, "links")
+    return {**named, "links": [*map(_with_ids, filter(is_mapping, links))]} if links else named
+
+
+def _id(written: object) -> bytes:
+    """The bytes of an id; one of a wrong length if it is not written in hex."""
+    try:
+        return bytes.fromhex(written) if isinstance(written, str) else _NO_ID
+    except ValueError:
+        return _NO_ID
