@@ -13,5 +13,6 @@ span: the scores go to spans of their own, which are linked to the record's root
 from __future__ import annotations
 
 from claimspan_openinference._processor import ClaimspanSpanProcessor, instrument
+from claimspan_openinference._replay import records_of_trace
 
-__all__ = ["ClaimspanSpanProcessor", "instrument"]
+__all__ = ["ClaimspanSpanProcessor", "instrument", "records_of_trace"]

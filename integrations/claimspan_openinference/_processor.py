@@ -17,9 +17,8 @@ from opentelemetry.trace import get_current_span
 
 from claimspan.errors import ConfigError
 from claimspan_openinference._reader import SpanReader
-from claimspan_openinference._traces import TraceTable
+from claimspan_openinference._traces import TraceTable, is_ours
 from claimspan_openinference._trees import tree_of, tree_of_unfinished
-from claimspan_tracing import semconv
 from claimspan_tracing.adapters import (
     EXIT_TIMEOUT,
     Key,
@@ -149,7 +148,7 @@ class ClaimspanSpanProcessor(SpanProcessor):
             if self._chain is None:
                 self._look_around(span)
             context = span.get_span_context()
-            if context.trace_flags.sampled and not _is_ours(span):
+            if context.trace_flags.sampled and not is_ours(span):
                 parent = get_current_span(parent_context)
                 with self._lock:
                     unfinished = self._traces.start(span, context, parent)
@@ -162,7 +161,7 @@ class ClaimspanSpanProcessor(SpanProcessor):
             return
         with guard_of(self.monitor):
             context = span.get_span_context()
-            if context is None or not context.trace_flags.sampled or _is_ours(span):
+            if context is None or not context.trace_flags.sampled or is_ours(span):
                 return
             if self._is_suppressed():
                 with self._lock:
@@ -237,11 +236,6 @@ class ClaimspanSpanProcessor(SpanProcessor):
         # What wraps this processor may suppress instrumentation around it, as Logfire does, and
         # has then looked at the switch itself.
         return is_suppressed_by_us() if self._is_wrapped else is_suppressed()
-
-
-def _is_ours(span: ReadableSpan) -> bool:
-    scope = span.instrumentation_scope
-    return scope is not None and scope.name == semconv.SCOPE
 
 
 _lock: Final = threading.RLock()

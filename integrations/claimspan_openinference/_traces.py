@@ -25,7 +25,7 @@ from claimspan_openinference._messages import answered, prompted
 from claimspan_tracing import semconv
 from claimspan_tracing.adapters import is_stream_left
 
-__all__ = ["MAX_SPANS", "TraceTable"]
+__all__ = ["MAX_SPANS", "TraceTable", "is_ours"]
 
 MAX_TRACES: Final = 10_000
 """Traces kept while a span of theirs is open; beyond it the ones that were quiet the longest go."""
@@ -203,6 +203,12 @@ class _Node:
         """Whether it is open, and one of an AI application."""
         self.seems_ai = self.seems_ai or (not self.is_ended and is_ai(self.span))
         return self.seems_ai and not self.is_ended
+
+
+def is_ours(span: ReadableSpan) -> bool:
+    """Whether a span is one of claimspan's own, which is no part of a record."""
+    scope = span.instrumentation_scope
+    return scope is not None and scope.name == semconv.SCOPE
 
 
 class OpenTrace:

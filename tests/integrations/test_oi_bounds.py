@@ -36,6 +36,7 @@ from oi_spans import (
     facts_of,
     generate,
     monitored,
+    only_live,
     retrieve,
 )
 
@@ -43,6 +44,7 @@ from oi_spans import (
 @pytest.fixture
 def monitor() -> Iterator[InMemoryMonitor]:
     with monitored() as made:
+        only_live(made)  # the bounds of the other table are the usual ones
         yield made
 
 
