@@ -24,6 +24,7 @@ PACKAGES: Final = (
     ROOT / "integrations" / "claimspan_phoenix",
     ROOT / "integrations" / "claimspan_mlflow",
     ROOT / "integrations" / "claimspan_langfuse",
+    ROOT / "integrations" / "claimspan_serve",
 )
 
 FACADE: Final = {

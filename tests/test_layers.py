@@ -31,13 +31,18 @@ OWN_FRAMEWORK: Final = {
     "claimspan_phoenix": ("phoenix",),
     "claimspan_mlflow": ("mlflow",),
     "claimspan_langfuse": ("langfuse",),
+    "claimspan_serve": (),
 }
 """Integration to the prefixes of the frameworks that it may import."""
 
+BUILT_ON: Final = {"claimspan_serve": ("claimspan_openinference",)}
+"""Integration to the one that it is built on: the service reads what that one knows of spans."""
+
 OFFERED_TO_INTEGRATIONS: Final = frozenset(
     {"claimspan_tracing", "claimspan_tracing.adapters", "claimspan_tracing.semconv"}
+    | {"claimspan_tracing.otlp.decoding"}
 )
-"""The only modules of tracing that an integration may import."""
+"""The only modules of tracing that an integration may import; the last one needs protobuf."""
 
 
 def top(name: str) -> str:
@@ -64,7 +69,8 @@ def is_forbidden_in_tracing(name: str) -> bool:
 
 
 def is_forbidden_in_integration(name: str, package: str) -> bool:
-    return top(name).startswith(OURS) and top(name) not in {package, "claimspan_tracing"}
+    allowed = {package, "claimspan_tracing", *BUILT_ON.get(package, ())}
+    return top(name).startswith(OURS) and top(name) not in allowed
 
 
 def is_framework_of_others(name: str, package: str) -> bool:
