@@ -172,6 +172,8 @@ def options_from(given: Mapping[str, object]) -> tuple[ServeOptions, MonitorOpti
         meant = get_close_matches(name, [*ours, *theirs], n=1)
         told = f"did you mean {meant[0]}?" if meant else "see docs/beside.md for all"
         raise ConfigError(f"claimspan serve has no option {name!r}: {told}")
+    # An option without a value, as YAML may have it, is one that is not given.
+    given = {name: value for name, value in given.items() if value is not None}
     try:
         options = ServeOptions.model_validate({k: given[k] for k in given.keys() & ours})
     except ValidationError as error:

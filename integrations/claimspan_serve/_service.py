@@ -91,43 +91,43 @@ class Service:
         asyncio.run(self._serve(tell))
 
     async def _serve(self, tell: Callable[[str], None]) -> None:
-        options, forwards = self._options, bool(self._options.forward)
+        options, limit = self._options, self._receiver.max_request_bytes
         http_url, grpc_url = options.forward_to("http"), options.forward_to("grpc")
-        http_forward = None if http_url is None else HttpForward(http_url, self._credentials)
-        grpc_forward = (
-            None
-            if grpc_url is None
-            else GrpcForward(grpc_url, self._credentials, self._receiver.max_request_bytes)
-        )
-        said: list[str] = []
-        rpc = grpc_server(self._receiver, grpc_forward, self._credentials)
-        if grpc_forward is not None or not forwards:
-            said.append(f"OTLP/gRPC at {_address(options.host, self._add_port(rpc))}")
-        # gRPC's server needs no port to be started: then nothing comes by it.
-        await rpc.start()
-        self._judging.start()
-
-        def started(port: int) -> None:
-            self._is_ready = True
-            url = f"{'https' if options.tls_cert else 'http'}://{_address(options.host, port)}"
-            what = "OTLP/HTTP" if http_forward is not None or not forwards else "health"
-            tell(f"claimspan serve: {', '.join([f'{what} at {url}', *said])}")
-
-        app = application(
+        http_to = None if http_url is None else HttpForward(http_url, self._credentials)
+        grpc_to = None if grpc_url is None else GrpcForward(grpc_url, self._credentials, limit)
+        # What is not forwarded by a proxy would be lost: its transport is not listened for.
+        takes_http = not options.forward or http_to is not None
+        takes_grpc = not options.forward or grpc_to is not None
+        rpc = grpc_server(self._receiver, grpc_to, self._credentials)
+        http = application(
             self._receiver,
-            http_forward,
+            http_to,
             self._credentials,
             self.health,
             lambda: self._is_ready,
-            takes_spans=http_forward is not None or not forwards,
+            takes_spans=takes_http,
         )
-        with _listening(options.host, options.http_port) as listening:
-            await _Http(self._http_config(app), started).serve(sockets=[listening])
-        self._is_ready = False
-        until = time.monotonic() + options.exit_timeout
-        await rpc.stop(options.exit_timeout * _REQUESTS_SHARE)
+        try:
+            grpc_port = self._add_port(rpc) if takes_grpc else 0
+            with _listening(options.host, options.http_port) as listening:
+                await rpc.start()
+                self._judging.start()
+
+                def started(port: int) -> None:
+                    self._is_ready = True
+                    where = f"http{'s' * bool(options.tls_cert)}://{_address(options.host, port)}"
+                    said = f"{'OTLP/HTTP' if takes_http else 'health'} at {where}"
+                    if takes_grpc:
+                        said += f", OTLP/gRPC at {_address(options.host, grpc_port)}"
+                    tell(f"claimspan serve: {said}")
+
+                await _Http(self._http_config(http), started).serve(sockets=[listening])
+        finally:
+            self._is_ready = False
+            until = time.monotonic() + options.exit_timeout
+            await rpc.stop(options.exit_timeout * _REQUESTS_SHARE)
         await asyncio.to_thread(self._judging.end, until - time.monotonic())
-        for each in (http_forward, grpc_forward):
+        for each in (http_to, grpc_to):
             if each is not None:
                 await each.aclose()
 
@@ -140,6 +140,7 @@ class Service:
             log_level="warning",
             access_log=False,
             server_header=False,
+            date_header=False,  # a forwarded answer has the one of the backend
             limit_concurrency=MAX_CALLS,
             timeout_graceful_shutdown=max(1, int(options.exit_timeout * _REQUESTS_SHARE)),
             ssl_certfile=options.tls_cert,
