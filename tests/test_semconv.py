@@ -42,6 +42,7 @@ NOT_ATTRIBUTES: Final = {
     "claimspan.checks": "entry-point group of what `claimspan doctor` looks at",
     "claimspan.commands": "entry-point group of the command line",
     "claimspan.retrievers": "entry-point group of the adapters of frameworks' retrievers",
+    "claimspan.sinks": "entry-point group of the writers to backends",
     "claimspan.pipelines": "entry-point group of what `claimspan run` can run",
 }
 """Strings of other files that look like an attribute name, and what they are."""

@@ -7,11 +7,13 @@ from hmac import compare_digest
 from typing import Final, TypeVar
 from urllib.parse import urlsplit
 
+import aiohttp
 import grpc
-import httpx
 from grpc.aio import AioRpcError, Channel, ServicerContext
+from multidict import CIMultiDict
 from starlette.requests import Request
 from starlette.responses import Response
+from yarl import URL
 
 from claimspan_serve._receiver import RefusedError
 
@@ -27,6 +29,9 @@ _OF_ONE_CONNECTION: Final = frozenset(
     | {"te", "trailer", "transfer-encoding", "upgrade", "host", "content-length", "expect"}
 )
 """Headers about the connection to whoever sent them, and no part of the message."""
+
+_ADDED: Final = ("accept", "accept-encoding", "content-type", "user-agent")
+"""Headers that the client of HTTP would add where the application has sent none."""
 
 _OF_THE_CHANNEL: Final = frozenset({"user-agent", "content-type", "te"})
 """Metadata that a channel sets itself, beside what begins with ``grpc-``."""
@@ -83,12 +88,7 @@ class HttpForward:
         """
         self._url = url.rstrip("/").removesuffix("/v1/traces")
         self._credentials = credentials
-        # Not the environment's: a netrc file would add a password to the client's own headers.
-        self._client = httpx.AsyncClient(
-            timeout=TIMEOUT_SECONDS,
-            trust_env=False,
-            limits=httpx.Limits(max_connections=None, max_keepalive_connections=100),
-        )
+        self._session: aiohttp.ClientSession | None = None
 
     async def send(self, request: Request, body: bytes) -> Response:
         """Send a request on, and return the backend's answer.
@@ -98,40 +98,42 @@ class HttpForward:
         """
         query = f"?{request.url.query}" if request.url.query else ""
         try:
-            sent = httpx.Request(
-                request.method,
-                f"{self._url}{request.url.path}{query}",
-                headers=_own(self._credentials.without(request.headers.items())),
-                content=body,
-                extensions={"timeout": self._client.timeout.as_dict()},
-            )
-            answer = await self._client.send(sent, stream=True)
-            try:
-                # Raw, since what the backend has compressed goes on as it is.
-                content = b"".join([part async for part in answer.aiter_raw()])
-            finally:
-                await answer.aclose()
-        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            # Encoded already: what was sent is not to be written in another way.
+            url = URL(f"{self._url}{request.url.path}{query}", encoded=True)
+            headers = _own(self._credentials.without(request.headers.items()))
+            async with self._opened().post(
+                url, data=body, headers=CIMultiDict(headers), allow_redirects=False
+            ) as answer:
+                response = Response(await answer.read(), answer.status)
+        except (aiohttp.ClientError, TimeoutError, ValueError) as error:
             raise _no_answer(self._url, type(error).__name__) from None
-        response = Response(content, answer.status_code)
-        named = [
-            (name.decode("latin-1"), value.decode("latin-1")) for name, value in answer.headers.raw
+        named = [(k.decode("latin-1"), v.decode("latin-1")) for k, v in answer.raw_headers]
+        response.raw_headers += [
+            (k.lower().encode("latin-1"), v.encode("latin-1")) for k, v in _own(named)
         ]
-        response.raw_headers += _own(named)
         return response
+
+    def _opened(self) -> aiohttp.ClientSession:
+        """The session, which is made in the event loop that uses it."""
+        if self._session is None:
+            self._session = aiohttp.ClientSession(
+                auto_decompress=False,  # what the backend has compressed goes on as it is
+                skip_auto_headers=_ADDED,
+                connector=aiohttp.TCPConnector(limit=0),
+                cookie_jar=aiohttp.DummyCookieJar(),
+                timeout=aiohttp.ClientTimeout(total=TIMEOUT_SECONDS),
+            )
+        return self._session
 
     async def aclose(self) -> None:
         """Close the connections."""
-        await self._client.aclose()
+        if self._session is not None:
+            await self._session.close()
 
 
-def _own(headers: Iterable[tuple[str, str]]) -> list[tuple[bytes, bytes]]:
-    """The headers of the message, byte for byte: HTTP's are Latin-1."""
-    return [
-        (name.lower().encode("latin-1"), value.encode("latin-1"))
-        for name, value in headers
-        if name.lower() not in _OF_ONE_CONNECTION
-    ]
+def _own(headers: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    """The headers of the message, without those of the connection."""
+    return [(name, value) for name, value in headers if name.lower() not in _OF_ONE_CONNECTION]
 
 
 def _no_answer(url: str, reason: str) -> RefusedError:

@@ -13,7 +13,7 @@ from claimspan.errors import MissingExtraError
 
 __all__ = ["serve"]
 
-_PACKAGES = ("starlette", "uvicorn", "grpc", "httpx", "yaml", "google.rpc", "opentelemetry.proto")
+_PACKAGES = ("starlette", "uvicorn", "grpc", "aiohttp", "yaml", "google.rpc", "opentelemetry.proto")
 
 
 def serve(

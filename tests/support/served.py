@@ -127,9 +127,9 @@ def scored(received: Receiver) -> list[tuple[str, str]]:
     ]
 
 
-def asked(question: str = "How long is the Drava?") -> tuple[ReadableSpan, ...]:
+def asked(question: str = "How long is the Drava?", facts: int = 1) -> tuple[ReadableSpan, ...]:
     """The spans of one query that OpenInference would make: retriever, model and chain."""
-    fact = "The Drava rises in South Tyrol and is 725 kilometres long."
+    fact = " ".join(["The Drava rises in South Tyrol and is 725 kilometres long."] * facts)
     answer = "The Drava is 725 kilometres long."
     kept = InMemorySpanExporter()
     provider = TracerProvider(resource=Resource({"service.name": "shop"}), shutdown_on_exit=False)
