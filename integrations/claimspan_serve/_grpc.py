@@ -34,6 +34,7 @@ class _Export(grpc.GenericRpcHandler):
         self._receiver = receiver
         self._forward = forward
         self._credentials = credentials
+        self._copies = set[asyncio.Task[None]]()
 
     def service(
         self, handler_call_details: grpc.HandlerCallDetails
@@ -63,7 +64,10 @@ class _Export(grpc.GenericRpcHandler):
             return (await self._receiver.take_apart(body)).SerializeToString()
         answer = await self._forward.send(method, body, context)
         if is_spans:
-            asyncio.get_running_loop().run_in_executor(None, self._receiver.take_copy, body)
+            # Kept, since a task that nothing refers to may be collected.
+            copy = asyncio.create_task(self._receiver.take_copy(body))
+            self._copies.add(copy)
+            copy.add_done_callback(self._copies.discard)
         return answer
 
 

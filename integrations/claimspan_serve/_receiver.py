@@ -113,10 +113,10 @@ class Receiver:
         take = partial(self.take, body, encoding, is_json=is_json)
         return take() if len(body) <= SMALL else await asyncio.to_thread(take)
 
-    def take_copy(self, body: bytes, encoding: str = "", *, is_json: bool = False) -> None:
+    async def take_copy(self, body: bytes, encoding: str = "", *, is_json: bool = False) -> None:
         """As ``take``, of a request that was forwarded: what cannot be taken is counted alone."""
         try:
-            self.take(body, encoding, is_json=is_json)
+            await self.take_apart(body, encoding, is_json=is_json)
         except RefusedError:
             self._count(not_judged=1)
 

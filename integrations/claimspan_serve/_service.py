@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import signal
 import socket
 import ssl
@@ -68,8 +69,11 @@ class Service:
             response_key=options.response_key,
         )
         self._is_ready = False
-        _count(semconv.SERVE_SPANS, "{span}", lambda: self._traces.counts)
-        _count(semconv.SERVE_REQUESTS, "{request}", lambda: self._receiver.counts)
+        of_spans, of_requests = lambda: self._traces.counts, lambda: self._receiver.counts
+        meter().create_observable_counter(semconv.SERVE_SPANS, [_observed(of_spans)], unit="{span}")
+        meter().create_observable_counter(
+            semconv.SERVE_REQUESTS, [_observed(of_requests)], unit="{request}"
+        )
 
     def health(self) -> Mapping[str, object]:
         """What ``/healthz`` shows: what became of requests, spans and records."""
@@ -90,6 +94,9 @@ class Service:
         Raises:
             ConfigError: A port is taken.
         """
+        # What has been imported stays: a full collection would stop all requests to look at it.
+        gc.collect()
+        gc.freeze()
         # The thread that answers requests would wait for 5 ms wherever one that judges computes.
         sys.setswitchinterval(SWITCH_SECONDS)
         # uvicorn ends by the signal, and raises it anew for who was there before: for nobody here.
@@ -217,11 +224,11 @@ def _unreadable(error: OSError) -> ConfigError:
     )
 
 
-def _count(name: str, unit: str, counts: Callable[[], Mapping[str, int]]) -> None:
-    """Have a counter of OpenTelemetry show counts that are kept here."""
+def _observed(counts: Callable[[], Mapping[str, int]]) -> Callable[..., Iterable[Observation]]:
+    """What a counter of OpenTelemetry shows of counts that are kept here."""
 
     def observe(_: CallbackOptions) -> Iterable[Observation]:
         outcome = semconv.SERVE_OUTCOME
         return [Observation(number, {outcome: kind}) for kind, number in counts().items()]
 
-    meter().create_observable_counter(name, [observe], unit=unit)
+    return observe

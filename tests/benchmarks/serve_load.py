@@ -158,7 +158,8 @@ def main() -> None:
     for each in found:
         print(
             f"{each.subject}: {each.traces_a_second:.0f} traces a second, "
-            f"p50 {each.p50_ms:.1f} ms, p99 {each.p99_ms:.1f} ms, {each.failed} failed, peak {each.peak_mib:.0f} MiB"
+            f"p50 {each.p50_ms:.1f} ms, p99 {each.p99_ms:.1f} ms, {each.failed} failed, "
+            f"peak {each.peak_mib:.0f} MiB"
         )
     print(json.dumps(health))
 
