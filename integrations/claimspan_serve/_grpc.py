@@ -15,8 +15,8 @@ from claimspan_serve._receiver import Receiver, RefusedError
 
 __all__ = ["MAX_CALLS", "grpc_server"]
 
-MAX_CALLS: Final = 500
-"""Requests at once, of each transport. More are refused until one has its answer."""
+MAX_CALLS: Final = 100
+"""Calls at once. More are refused until one has its answer: each may have a message in memory."""
 
 _PATH: Final = "/opentelemetry.proto.collector.{0}.v1.{1}Service/Export"
 _PATHS: Final = {_PATH.format(each.lower(), each): each for each in ("Trace", "Logs", "Metrics")}

@@ -15,12 +15,22 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from claimspan_serve._forward import TOKEN_HEADER, Credentials, HttpForward
-from claimspan_serve._receiver import RETRY_SECONDS, Receiver, RefusedError, encoded, too_large
+from claimspan_serve._receiver import (
+    RETRY_SECONDS,
+    Receiver,
+    RefusedError,
+    encoded,
+    full,
+    too_large,
+)
 
-__all__ = ["ONLY_SPANS", "WRONG_TOKEN", "application"]
+__all__ = ["LARGEST_AT_ONCE", "ONLY_SPANS", "WRONG_TOKEN", "application"]
 
 WRONG_TOKEN: Final = f"the token is wrong or missing: send it as bearer, or in {TOKEN_HEADER}"
 ONLY_SPANS: Final = "spans alone are judged; with --forward, logs and metrics go on to the backend"
+
+LARGEST_AT_ONCE: Final = 16
+"""Requests of the largest size whose content may be in memory at once; of others there are more."""
 
 _SIGNALS: Final = ("traces", "logs", "metrics")
 _JSON: Final = "application/json"
@@ -70,14 +80,23 @@ class _Otlp:
         self._receiver = receiver
         self._forward = forward
         self._credentials = credentials
+        self._n_bytes = 0
 
     async def export(self, request: Request) -> Response:
         """Answer a request, whatever is in it."""
+        content = bytearray()
+        try:
+            return await self._answer(request, content)
+        finally:
+            self._n_bytes -= len(content)
+
+    async def _answer(self, request: Request, content: bytearray) -> Response:
         form = _Form.of(request)
         try:
             if not self._credentials.are_in(request.headers):
                 raise RefusedError(401, WRONG_TOKEN)
-            body = await _body(request, self._receiver.max_request_bytes)
+            await self._read(request, content)
+            body = bytes(content)
             signal = str(request.path_params["signal"])
             if self._forward is not None and signal in _SIGNALS:
                 return await self._forwarded(self._forward, request, body, signal)
@@ -91,6 +110,17 @@ class _Otlp:
             return form.answer(error.http_status, error.status)
         except ClientDisconnect:
             return Response(status_code=400)  # which nobody reads
+
+    async def _read(self, request: Request, content: bytearray) -> None:
+        """Read the content of a request, within the bounds of one and of all."""
+        limit = self._receiver.max_request_bytes
+        async for part in request.stream():
+            content += part
+            self._n_bytes += len(part)
+            if len(content) > limit:
+                raise too_large(limit)
+            if self._n_bytes > LARGEST_AT_ONCE * limit:
+                raise full()
 
     async def _forwarded(
         self, forward: HttpForward, request: Request, body: bytes, signal: str
@@ -127,12 +157,3 @@ class _Form:
         retry = {"retry-after": str(RETRY_SECONDS)} if status == 429 else None
         content = encoded(message, is_json=self.is_json)
         return Response(content, status, retry, _JSON if self.is_json else _PROTOBUF)
-
-
-async def _body(request: Request, max_bytes: int) -> bytes:
-    body = bytearray()
-    async for part in request.stream():
-        body += part
-        if len(body) > max_bytes:
-            raise too_large(max_bytes)
-    return bytes(body)

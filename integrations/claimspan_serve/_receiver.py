@@ -20,7 +20,7 @@ from claimspan.errors import ClaimspanError, PayloadError
 from claimspan_serve._traces import WaitingTraces
 from claimspan_tracing.otlp.decoding import DecodedSpans, spans_of_json, spans_of_protobuf
 
-__all__ = ["RETRY_SECONDS", "Receiver", "RefusedError", "encoded", "too_large", "unpacked"]
+__all__ = ["RETRY_SECONDS", "Receiver", "RefusedError", "encoded", "full", "too_large", "unpacked"]
 
 RETRY_SECONDS: Final = 5
 """What a client is told to wait while too much waits here; in that time traces become whole."""
@@ -126,10 +126,10 @@ class Receiver:
 
     def _read(self, body: bytes, encoding: str, is_json: bool) -> tuple[DecodedSpans, int]:
         if not self._traces.has_room(len(body)):
-            raise _full()
+            raise full()
         plain = unpacked(body, encoding, self.max_request_bytes)
         if not self._traces.has_room(len(plain)):
-            raise _full()
+            raise full()
         try:
             return spans_of_json(plain) if is_json else spans_of_protobuf(plain), len(plain)
         except PayloadError as error:
@@ -169,7 +169,8 @@ def too_large(max_bytes: int) -> RefusedError:
     )
 
 
-def _full() -> RefusedError:
+def full() -> RefusedError:
+    """The refusal of a request for which there is no room now."""
     return RefusedError(
         429,
         "too many spans wait for the rest of their traces: send this again later, or raise "

@@ -22,7 +22,7 @@ from starlette.applications import Starlette
 from claimspan.errors import ConfigError
 from claimspan_serve._export import provider_for
 from claimspan_serve._forward import Credentials, GrpcForward, HttpForward
-from claimspan_serve._grpc import MAX_CALLS, grpc_server
+from claimspan_serve._grpc import grpc_server
 from claimspan_serve._http import application
 from claimspan_serve._judging import Judging, ResourceOfTrace
 from claimspan_serve._options import ServeOptions
@@ -32,6 +32,13 @@ from claimspan_tracing import Monitor, semconv
 from claimspan_tracing.adapters import MonitorOptions, meter
 
 __all__ = ["Service"]
+
+MAX_CONNECTIONS: Final = 5_000
+"""Connections over HTTP, those too that wait for the next batch."""
+
+KEEP_ALIVE_SECONDS: Final = 75
+"""How long such a one is kept. Exporters send every five seconds, or every minute, and one whose
+connection is closed as it sends loses its batch."""
 
 SWITCH_SECONDS: Final = 0.0005
 """After how long a thread that computes makes way for another one."""
@@ -155,7 +162,8 @@ class Service:
             access_log=False,
             server_header=False,
             date_header=False,  # a forwarded answer has the one of the backend
-            limit_concurrency=MAX_CALLS,
+            limit_concurrency=MAX_CONNECTIONS,
+            timeout_keep_alive=KEEP_ALIVE_SECONDS,
             timeout_graceful_shutdown=max(1, int(options.exit_timeout * _REQUESTS_SHARE)),
             ssl_certfile=options.tls_cert,
             ssl_keyfile=options.tls_key,

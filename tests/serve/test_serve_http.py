@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 
 from claimspan_serve._forward import TOKEN_HEADER, Credentials
-from claimspan_serve._http import application
+from claimspan_serve._http import LARGEST_AT_ONCE, application
 from claimspan_serve._receiver import Receiver, RefusedError, unpacked
 from claimspan_serve._traces import WaitingTraces
 
@@ -39,6 +39,9 @@ class Sent:
             self.receiver, None, credentials, dict, lambda: True, takes_spans=True
         )
 
+    def client(self) -> httpx.AsyncClient:
+        return httpx.AsyncClient(transport=httpx.ASGITransport(self._app), base_url="http://x")
+
     def post(
         self,
         content: bytes | AsyncIterator[bytes],
@@ -47,8 +50,7 @@ class Sent:
         method: str = "POST",
     ) -> httpx.Response:
         async def send() -> httpx.Response:
-            transport = httpx.ASGITransport(self._app)
-            async with httpx.AsyncClient(transport=transport, base_url="http://x") as client:
+            async with self.client() as client:
                 return await client.request(method, path, content=content, headers=headers)
 
         return asyncio.run(send())
@@ -197,3 +199,37 @@ def test_no_request_is_answered_with_a_fault(body: bytes, kind: str, encoding: s
     answer = Sent().post(body, {"content-type": kind, "content-encoding": encoding})
 
     assert answer.status_code in (200, 400, 413, 415)
+
+
+def test_what_all_requests_hold_while_they_are_read_is_bounded_and_given_back() -> None:
+    sent = Sent()
+    part = b"\0" * (MAX_REQUEST // 2)
+
+    begun: list[int] = []
+
+    async def body(wait: asyncio.Event) -> AsyncIterator[bytes]:
+        yield part
+        begun.append(1)
+        await wait.wait()
+        yield part
+
+    async def send() -> list[int]:
+        wait = asyncio.Event()
+        async with sent.client() as client:
+            path = "/v1/traces"
+            slow = [
+                asyncio.create_task(client.post(path, content=body(wait), headers=PROTOBUF))
+                for _ in range(2 * LARGEST_AT_ONCE)
+            ]
+            while len(begun) < len(slow):
+                await asyncio.sleep(0)
+            refused = await client.post(path, content=part, headers=PROTOBUF)
+            wait.set()
+            first = [(await each).status_code for each in slow]
+            later = await client.post(path, content=BODY, headers=PROTOBUF)
+        return [refused.status_code, *first, later.status_code]
+
+    refused, *first, later = asyncio.run(send())
+
+    assert (refused, later) == (429, 200)
+    assert set(first) <= {400, 429}
