@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
@@ -25,6 +25,9 @@ MAX_TRACES: Final = 50_000
 
 MAX_TRACE_SPANS: Final = 5_000
 """Spans of one trace. Of a trace with more, none is judged: an answer would lack its chunks."""
+
+MAX_DEPTH: Final = 256
+"""Spans that stand one below the other. Looking for what joins deeper ones would take minutes."""
 
 MAX_SHARE: Final = 4
 """One trace may take a quarter of all bytes."""
@@ -49,7 +52,7 @@ class Outcome(StrEnum):
     """Its trace had been judged, or given up."""
 
     TOO_LARGE = "too_large"
-    """Its trace has more spans, or bytes, than one trace may."""
+    """Its trace has more spans, bytes or levels than one trace may."""
 
     CROWDED_OUT = "crowded_out"
     """More traces waited than may, and its own was quiet the longest."""
@@ -201,9 +204,14 @@ class WaitingTraces:
             patience = self._quiet if is_pressed else self._max_age
             now = self._clock()
             for waits, seconds in ((self._rooted, self._quiet), (self._rootless, patience)):
-                trace_id, trace = next(iter(waits.items()), (0, None))
                 is_ended = is_last and waits is self._rooted
-                if trace is not None and (is_ended or now - trace.last >= seconds):
+                while waits:
+                    trace_id, trace = next(iter(waits.items()))
+                    if not is_ended and now - trace.last < seconds:
+                        break
+                    if _is_too_deep(trace.spans.values()):
+                        self._give_up(waits, trace_id, Outcome.TOO_LARGE)
+                        continue
                     del waits[trace_id]
                     self._counts[Outcome.JOINED] += len(trace.spans)
                     if trace.has_root:
@@ -222,3 +230,24 @@ class WaitingTraces:
         self._known[trace_id] = outcome
         if len(self._known) > MAX_KNOWN:
             del self._known[next(iter(self._known))]
+
+
+def _is_too_deep(spans: Iterable[ReadableSpan]) -> bool:
+    """Whether spans are nested too deeply, or without an end, in a circle; in linear time."""
+    above = {
+        span.context.span_id: 0 if span.parent is None else span.parent.span_id
+        for span in spans
+        if span.context is not None
+    }
+    depths: dict[int, int] = {}
+    for span_id in above:
+        path: list[int] = []
+        while span_id in above and span_id not in depths and len(path) <= MAX_DEPTH:
+            path.append(span_id)
+            span_id = above[span_id]
+        depth = depths.get(span_id, 0)
+        if depth + len(path) > MAX_DEPTH:
+            return True
+        for each in reversed(path):
+            depth = depths[each] = depth + 1
+    return False

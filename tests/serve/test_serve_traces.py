@@ -10,7 +10,7 @@ from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace import SpanContext, TraceFlags
 
-from claimspan_serve._traces import MAX_TRACE_SPANS, Outcome, WaitingTraces, WholeTrace
+from claimspan_serve._traces import MAX_DEPTH, MAX_TRACE_SPANS, Outcome, WaitingTraces, WholeTrace
 from claimspan_tracing.semconv import SCOPE
 
 
@@ -181,11 +181,26 @@ def test_a_trace_that_is_too_large_is_dropped_with_all_that_comes_of_it() -> Non
 def test_a_trace_with_too_many_spans_is_dropped() -> None:
     traces, clock = waiting()
 
-    traces.add([span(1, n, parent=n - 1) for n in range(1, MAX_TRACE_SPANS + 3)], 10)
+    traces.add([span(1, n, parent=1) for n in range(2, MAX_TRACE_SPANS + 4)], 10)
     clock.now = 1000
 
     assert due(traces) == []
     assert counted(traces) == {"too_large": MAX_TRACE_SPANS + 2}
+
+
+@pytest.mark.parametrize("is_circle", [False, True])
+def test_a_trace_that_is_nested_too_deeply_or_in_a_circle_is_dropped_alone(is_circle: bool) -> None:
+    traces, clock = waiting()
+    n_spans = 10 if is_circle else MAX_DEPTH + 1
+
+    last = [span(1, 1, parent=n_spans) if is_circle else span(1, 1)]
+    traces.add([*last, *(span(1, n, parent=n - 1) for n in range(2, n_spans + 1))], 10)
+    traces.add([span(2, n, parent=n - 1) for n in range(1, MAX_DEPTH + 1)], 10)
+    traces.add([span(3, n, parent=1) for n in range(2, 2_000)] + [span(3, 1)], 10)
+    clock.now = 1000
+
+    assert [len(each) for each in due(traces)] == [MAX_DEPTH, 1_999]
+    assert counted(traces) == {"joined": MAX_DEPTH + 1_999, "too_large": n_spans}
 
 
 def test_of_too_many_traces_those_without_a_root_that_were_quiet_the_longest_go() -> None:
