@@ -8,6 +8,7 @@ import socket
 import ssl
 import subprocess
 from pathlib import Path
+from signal import SIGKILL
 
 import httpx
 import pytest
@@ -215,3 +216,40 @@ def certificates(folder: Path) -> Path:
         files = ["-keyout", f"{name}.key", "-out", f"{name}.pem", "-subj", f"/CN={name}"]
         subprocess.run([*new, *files, *names, *signed], **quietly)  # type: ignore[call-overload] # as above
     return folder
+
+
+WAITS = """
+import time
+from pathlib import Path
+from signal import SIGKILL
+from claimspan.judges import LexicalJudge
+
+class Waits(LexicalJudge):
+    def extract_claims(self, *given, **named):
+        while not Path("go").exists():
+            time.sleep(0.05)
+        return super().extract_claims(*given, **named)
+
+judge = Waits()
+"""
+
+
+def test_a_record_in_the_spool_has_its_score_once_after_the_service_was_killed(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "waits.py").write_text(WAITS)
+    with receiver() as backend:
+        options = ("--export", backend.url.removesuffix("/v1/traces"), "--spool", "spool.db")
+        options += ("--judge", "waits.py:judge")
+        with serving(tmp_path, *options) as served:
+            served.post(body_of(asked()))
+            until(lambda: served.health()["records"]["spooled"] == 1)
+            served.stop(SIGKILL)
+        assert not scored(backend)
+        (tmp_path / "go").touch()
+        with serving(tmp_path, *options) as served:
+            until(lambda: len(scored(backend)) == 1)
+            counts = served.health()["records"]
+            served.stop()
+
+    assert (counts["recovered"], len(scored(backend))) == (1, 1)
