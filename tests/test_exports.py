@@ -25,6 +25,7 @@ PACKAGES: Final = (
     ROOT / "integrations" / "claimspan_mlflow",
     ROOT / "integrations" / "claimspan_langfuse",
     ROOT / "integrations" / "claimspan_backfill",
+    ROOT / "integrations" / "claimspan_serve",
 )
 
 FACADE: Final = {

@@ -32,6 +32,7 @@ OWN_FRAMEWORK: Final = {
     "claimspan_mlflow": ("mlflow",),
     "claimspan_langfuse": ("langfuse",),
     "claimspan_backfill": (),
+    "claimspan_serve": (),
 }
 """Integration to the prefixes of the frameworks that it may import."""
 
@@ -40,6 +41,7 @@ BUILT_ON: Final = {
         *("claimspan_openinference", "claimspan_phoenix"),
         *("claimspan_mlflow", "claimspan_langfuse"),
     ),
+    "claimspan_serve": ("claimspan_openinference",),
 }
 """Integration to those that it is built on: a command puts together what knows nothing of it."""
 

@@ -44,6 +44,7 @@ NOT_ATTRIBUTES: Final = {
     "claimspan.checks": "entry-point group of what `claimspan doctor` looks at",
     "claimspan.commands": "entry-point group of the command line",
     "claimspan.retrievers": "entry-point group of the adapters of frameworks' retrievers",
+    "claimspan.sinks": "entry-point group of the writers to backends",
     "claimspan.pipelines": "entry-point group of what `claimspan run` can run",
     "openinference.instrumentation": "package of the instrumentations of others",
 }

@@ -6,7 +6,7 @@ breaks with it stands in ``docs/architecture.md``, in the row that names the tes
 
 from __future__ import annotations
 
-from contextvars import Context
+from contextvars import Context as Variables
 
 from openinference.instrumentation import suppress_tracing
 from openinference.semconv.trace import (
@@ -18,9 +18,14 @@ from openinference.semconv.trace import (
     SpanAttributes,
 )
 from opentelemetry._logs import SeverityNumber, get_logger
+from opentelemetry.context import Context
 from opentelemetry.instrumentation.utils import is_instrumentation_enabled, suppress_instrumentation
 from opentelemetry.sdk._logs import LoggerProvider
 from opentelemetry.sdk._logs.export import InMemoryLogRecordExporter, SimpleLogRecordProcessor
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import Span, SpanProcessor, TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import NonRecordingSpan, SpanContext, set_span_in_context
 
 from claimspan_tracing import semconv
@@ -42,7 +47,22 @@ def test_the_keys_that_we_set_switch_off_opentelemetrys_instrumentations() -> No
         suppress()
         return is_instrumentation_enabled()
 
-    assert not Context().run(enabled), "OpenTelemetry looks at another key"
+    assert not Variables().run(enabled), "OpenTelemetry looks at another key"
+
+
+def test_the_resource_of_a_span_can_be_set_as_it_starts() -> None:
+    class Sets(SpanProcessor):
+        def on_start(self, span: Span, parent_context: Context | None = None) -> None:
+            span._resource = Resource({"service.name": "shop"})  # pyright: ignore[reportPrivateUsage] - what we lean on
+
+    kept = InMemorySpanExporter()
+    provider = TracerProvider(shutdown_on_exit=False)
+    provider.add_span_processor(Sets())
+    provider.add_span_processor(SimpleSpanProcessor(kept))
+    provider.get_tracer("scope").start_span("score").end()
+
+    (span,) = kept.get_finished_spans()
+    assert span.resource.attributes == {"service.name": "shop"}
 
 
 def test_an_event_is_emitted_on_the_context_of_a_span_that_has_ended() -> None:

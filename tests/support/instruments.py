@@ -15,11 +15,12 @@ _ROOT: Final = Path(__file__).parents[2]
 SIGNALS: Final = (_ROOT / "tracing/claimspan_tracing/write/signals.py").read_text("utf-8")
 """The module that creates those of a monitor."""
 
+_SERVICE: Final = (_ROOT / "integrations/claimspan_serve/_service.py").read_text("utf-8")
 _WORKER: Final = (_ROOT / "integrations/claimspan_celery/_processing.py").read_text("utf-8")
 
 INSTRUMENTS: Final = sorted(
     getattr(semconv, constant)
-    for source in (SIGNALS, _WORKER)
+    for source in (SIGNALS, _SERVICE, _WORKER)
     # Some are created in a loop over a table, in which the unit stands in the line behind the name.
     for constant in re.findall(r"create_\w+\(\s*semconv\.(\w+)", source)
     + re.findall(r'semconv\.(\w+),\n\s+"', source)

@@ -56,7 +56,7 @@ from claimspan_tracing.grades import (
 )
 from claimspan_tracing.guard import Guard, safe_text
 from claimspan_tracing.job import JobKey
-from claimspan_tracing.lifecycle import restart_in_child
+from claimspan_tracing.lifecycle import restart_in_child, shut_down_at_exit
 from claimspan_tracing.model_calls import NOT_KNOWN, ModelCall, named_text, package_of, read_call
 from claimspan_tracing.model_objects import ModelObject, reply_of
 from claimspan_tracing.monitor import EXIT_TIMEOUT, Monitor, MonitorOptions
@@ -168,6 +168,7 @@ __all__ = [
     "safe_text",
     "says_grade",
     "sdk_provider",
+    "shut_down_at_exit",
     "structured_text",
     "submit_ended",
     "takes_place_of",

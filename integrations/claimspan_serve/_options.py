@@ -1,0 +1,245 @@
+"""The options of the service: what a file of YAML and the command line may say."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Callable, Mapping
+from difflib import get_close_matches
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Annotated, Final, Literal, Self, cast
+from urllib.parse import urlsplit
+
+import yaml
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    model_validator,
+)
+
+from claimspan.cost.budget import Budget
+from claimspan.errors import ConfigError
+from claimspan.loading import load_object
+from claimspan.text.shapes import is_list, is_mapping
+from claimspan_tracing import Alert
+from claimspan_tracing.adapters import EXIT_TIMEOUT, MonitorOptions
+
+__all__ = ["ServeOptions", "monitor_options", "options_from", "read_config"]
+
+_MIB: Final = 1024 * 1024
+_SINKS: Final = "claimspan.sinks"
+"""Entry-point group: the name of a backend, and the class that writes scores to it."""
+
+Signal = Literal["traces", "logs", "metrics"]
+
+
+def _as_list(value: object) -> object:
+    return [value] if isinstance(value, str) else value
+
+
+_Port = Annotated[int, Field(ge=0, le=65_535)]
+_Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+_Bytes = Annotated[int, Field(ge=1)]
+
+
+class ServeOptions(BaseModel):
+    """Where the service listens, where it sends to, and how long it waits."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+    host: str = "127.0.0.1"
+    """Address to listen at. Any but one of this machine needs a token, or mTLS."""
+
+    http_port: _Port = 4318
+    """Of OTLP over HTTP; 0 takes one that is free."""
+
+    grpc_port: _Port = 4317
+    token: str | None = Field(default=None, min_length=1)
+    """Wanted of each request, as bearer or in ``x-claimspan-token``."""
+
+    tls_cert: Path | None = None
+    """Certificate of the service, PEM."""
+
+    tls_key: Path | None = None
+    client_ca: Path | None = None
+    """Who signs the certificates of clients, PEM: others cannot connect (mTLS)."""
+
+    forward: Annotated[tuple[str, ...], BeforeValidator(_as_list)] = ()
+    """Backends that requests go on to: ``http://`` or ``https://`` for OTLP over HTTP, ``grpc://``
+    or ``grpcs://`` for gRPC, one of each. What is not forwarded is not listened for."""
+
+    export: str | None = None
+    """Base URL of OTLP over HTTP that gets the scores."""
+
+    export_signals: Annotated[tuple[Signal, ...], BeforeValidator(_as_list)] = ("traces",)
+    """What of the scores is exported: spans, log events, metrics."""
+
+    sinks: Annotated[tuple[str, ...], BeforeValidator(_as_list)] = ()
+    """``phoenix``, ``mlflow``, ``langfuse``, or ``path.py:name`` of a sink."""
+
+    quiet: _Seconds = 5.0
+    """Seconds without a further span after which a trace with a root is whole."""
+
+    max_age: _Seconds = 120.0
+    """The same of a trace whose root does not come."""
+
+    max_bytes: _Bytes = 256 * _MIB
+    """Bytes of the requests whose spans wait or are looked through."""
+
+    max_request_bytes: _Bytes = 16 * _MIB
+    exit_timeout: _Seconds = EXIT_TIMEOUT
+    """Seconds in which the service ends after SIGTERM."""
+
+    query_key: str | None = None
+    """Where the question is in the root's input, if that is JSON."""
+
+    response_key: str | None = None
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if (self.tls_cert is None) != (self.tls_key is None) or (
+            self.client_ca is not None and self.tls_cert is None
+        ):
+            raise ValueError("give tls_cert and tls_key together, and client_ca beside them alone")
+        if not _is_loopback(self.host) and self.token is None and self.client_ca is None:
+            raise ValueError(
+                f"host {self.host} is open to other machines: give --token or "
+                "CLAIMSPAN_SERVE_TOKEN, or tls_cert, tls_key and client_ca for mTLS"
+            )
+        kinds = [_transport(url) for url in self.forward]
+        if len(kinds) != len(set(kinds)):
+            raise ValueError("forward has two backends of one transport: give one of each at most")
+        if self.export is not None and _transport(self.export) != "http":
+            raise ValueError(
+                "export is no http:// or https:// URL: give the base of OTLP over HTTP"
+            )
+        return self
+
+    def forward_to(self, transport: Literal["http", "grpc"]) -> str | None:
+        """The backend of a transport; None if there is none."""
+        return next((url for url in self.forward if _transport(url) == transport), None)
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _transport(url: str) -> str:
+    parts = urlsplit(url)
+    kinds = {"http": "http", "https": "http", "grpc": "grpc", "grpcs": "grpc"}
+    if not parts.hostname or parts.scheme not in kinds:
+        raise ValueError("an address is no http://, https://, grpc:// or grpcs:// URL: correct it")
+    return kinds[parts.scheme]
+
+
+def read_config(path: Path) -> dict[str, object]:
+    """Read the options of a file of YAML.
+
+    Raises:
+        ConfigError: It cannot be read, or is no table of options.
+    """
+    try:
+        read: object = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, yaml.YAMLError, RecursionError) as error:
+        raise ConfigError(
+            f"cannot read {str(path)!r} ({type(error).__name__}): give a file of YAML in UTF-8"
+        ) from None
+    found: object = {} if read is None else read
+    if not is_mapping(found):
+        raise ConfigError(f"{str(path)!r} is no table of options: write one `name: value` a line")
+    return {str(name): value for name, value in found.items()}
+
+
+def options_from(given: Mapping[str, object]) -> tuple[ServeOptions, MonitorOptions]:
+    """Return the options of the service, and those of its monitor.
+
+    Args:
+        given: Both, by name.
+
+    Raises:
+        ConfigError: A name is unknown, or a value cannot work.
+    """
+    ours = ServeOptions.model_fields
+    # The service makes its provider, and its records have no call that could wait for them.
+    theirs = MonitorOptions.__annotations__.keys() - ours - {"tracer_provider", "serverless"}
+    for name in given.keys() - ours - theirs:
+        meant = get_close_matches(name, [*ours, *theirs], n=1)
+        told = f"did you mean {meant[0]}?" if meant else "see docs/beside.md for all"
+        raise ConfigError(f"claimspan serve has no option {name!r}: {told}")
+    # An option without a value, as YAML may have it, is one that is not given.
+    given = {name: value for name, value in given.items() if value is not None}
+    try:
+        options = ServeOptions.model_validate({k: given[k] for k in given.keys() & ours})
+    except ValidationError as error:
+        first = error.errors(include_input=False, include_url=False)[0]
+        where = ".".join(map(str, first["loc"]))
+        told = first["msg"].removeprefix("Value error, ")
+        raise ConfigError(f"{where}: {told}" if where else told) from None
+    return options, monitor_options(
+        {k: given[k] for k in given.keys() & theirs}, options.sinks, options.exit_timeout
+    )
+
+
+def monitor_options(
+    given: Mapping[str, object], sinks: tuple[str, ...], exit_timeout: float
+) -> MonitorOptions:
+    """Return options of a monitor, with the objects that a file can only name.
+
+    Raises:
+        ConfigError: An object cannot be found or made. ``Monitor`` checks all else.
+    """
+    made = {name: _MAKERS.get(name, _as_it_is)(name, value) for name, value in given.items()}
+    made["sinks"] = [_sink(name) for name in sinks]
+    return cast(MonitorOptions, made | {"exit_timeout": exit_timeout})
+
+
+def _as_it_is(_: str, value: object) -> object:
+    return value
+
+
+def _loaded(_: str, value: object) -> object:
+    """An object that is named as on any command line: ``path.py:name``."""
+    return load_object(value) if isinstance(value, str) and ":" in value else value
+
+
+def _budget(name: str, value: object) -> object:
+    return _made(Budget, name, value)
+
+
+def _alerts(name: str, value: object) -> object:
+    return [_made(Alert, name, each) for each in value] if is_list(value) else value
+
+
+def _made(kind: Callable[..., object], name: str, value: object) -> object:
+    if not is_mapping(value):
+        raise ConfigError(f"{name} is no table: write its fields below it, one a line")
+    try:
+        return kind(**{str(key): each for key, each in value.items()})
+    except TypeError as error:
+        raise ConfigError(f"{name} has a field that cannot work: {error}") from None
+
+
+_MAKERS: Final[Mapping[str, Callable[[str, object], object]]] = {
+    "budget": _budget,
+    "alerts": _alerts,
+    **dict.fromkeys(("sample", "redact", "dispatch", "on_result", "on_alert"), _loaded),
+}
+"""Option to what makes its value of what YAML can hold."""
+
+
+def _sink(name: str) -> object:
+    if ":" in name:
+        return load_object(name)
+    known = {each.name: each for each in entry_points(group=_SINKS)}
+    if name not in known:
+        meant = get_close_matches(name, known, n=1)
+        told = f"did you mean {meant[0]}?" if meant else f"there are {', '.join(sorted(known))}"
+        raise ConfigError(f"there is no sink {name!r}: {told}, or path.py:name of one of your own")
+    kind: Callable[[], object] = known[name].load()
+    return kind()

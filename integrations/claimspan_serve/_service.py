@@ -1,0 +1,242 @@
+"""The service: its ports, its monitor, and the order in which it begins and ends."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import signal
+import socket
+import ssl
+import sys
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict
+from types import FrameType
+from typing import Final
+
+import grpc
+import uvicorn
+from opentelemetry.metrics import CallbackOptions, Observation
+from starlette.applications import Starlette
+
+from claimspan.errors import ConfigError
+from claimspan_serve._export import provider_for
+from claimspan_serve._forward import Credentials, GrpcForward, HttpForward
+from claimspan_serve._grpc import grpc_server
+from claimspan_serve._http import application
+from claimspan_serve._judging import Judging, ResourceOfTrace
+from claimspan_serve._options import ServeOptions
+from claimspan_serve._receiver import Receiver
+from claimspan_serve._traces import WaitingTraces
+from claimspan_tracing import Monitor, semconv
+from claimspan_tracing.adapters import MonitorOptions, meter
+
+__all__ = ["Service"]
+
+MAX_CONNECTIONS: Final = 5_000
+"""Connections over HTTP, those too that wait for the next batch."""
+
+KEEP_ALIVE_SECONDS: Final = 75
+"""How long such a one is kept. Exporters send every five seconds, or every minute, and one whose
+connection is closed as it sends loses its batch."""
+
+SWITCH_SECONDS: Final = 0.0005
+"""After how long a thread that computes makes way for another one."""
+
+_REQUESTS_SHARE: Final = 0.2
+"""Of the time at the end, what requests under way may take."""
+
+
+class Service:
+    """Everything that one process of ``claimspan serve`` consists of."""
+
+    def __init__(self, options: ServeOptions, monitor: MonitorOptions) -> None:
+        """Make all parts, and open no port yet.
+
+        Args:
+            options: Of the service.
+            monitor: Of its monitor.
+
+        Raises:
+            ConfigError: An option of the monitor cannot work, or a file of TLS cannot be read.
+        """
+        self._options = options
+        self._credentials = Credentials(options.token)
+        resources = ResourceOfTrace()
+        provider = provider_for(options)
+        provider.add_span_processor(resources)
+        self._monitor = Monitor(**monitor | {"tracer_provider": provider})
+        self._traces = WaitingTraces(options.quiet, options.max_age, options.max_bytes)
+        self._receiver = Receiver(self._traces, options.max_request_bytes)
+        self._judging = Judging(
+            self._monitor,
+            self._traces,
+            resources,
+            query_key=options.query_key,
+            response_key=options.response_key,
+        )
+        self._is_ready = False
+        of_spans, of_requests = lambda: self._traces.counts, lambda: self._receiver.counts
+        meter().create_observable_counter(semconv.SERVE_SPANS, [_observed(of_spans)], unit="{span}")
+        meter().create_observable_counter(
+            semconv.SERVE_REQUESTS, [_observed(of_requests)], unit="{request}"
+        )
+
+    def health(self) -> Mapping[str, object]:
+        """What ``/healthz`` shows: what became of requests, spans and records."""
+        return {
+            "ready": self._is_ready,
+            "requests": self._receiver.counts,
+            "spans": self._traces.counts,
+            "waiting": self._traces.waiting,
+            "records": asdict(self._monitor.stats),
+        }
+
+    def run(self, tell: Callable[[str], None]) -> None:
+        """Serve until SIGTERM or SIGINT, judge what is complete, and return.
+
+        Args:
+            tell: Gets a line for people as soon as requests are taken.
+
+        Raises:
+            ConfigError: A port is taken.
+        """
+        # What has been imported stays: a full collection would stop all requests to look at it.
+        gc.collect()
+        gc.freeze()
+        # The thread that answers requests would wait for 5 ms wherever one that judges computes.
+        sys.setswitchinterval(SWITCH_SECONDS)
+        # uvicorn ends by the signal, and raises it anew for who was there before: for nobody here.
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, _do_nothing)
+        asyncio.run(self._serve(tell))
+
+    async def _serve(self, tell: Callable[[str], None]) -> None:
+        options, limit = self._options, self._receiver.max_request_bytes
+        http_url, grpc_url = options.forward_to("http"), options.forward_to("grpc")
+        http_to = None if http_url is None else HttpForward(http_url, self._credentials)
+        grpc_to = None if grpc_url is None else GrpcForward(grpc_url, self._credentials, limit)
+        # What is not forwarded by a proxy would be lost: its transport is not listened for.
+        takes_http = not options.forward or http_to is not None
+        takes_grpc = not options.forward or grpc_to is not None
+        rpc = grpc_server(self._receiver, grpc_to, self._credentials)
+        http = application(
+            self._receiver,
+            http_to,
+            self._credentials,
+            self.health,
+            lambda: self._is_ready,
+            takes_spans=takes_http,
+        )
+        try:
+            grpc_port = self._add_port(rpc) if takes_grpc else 0
+            with _listening(options.host, options.http_port) as listening:
+                await rpc.start()
+                self._judging.start()
+
+                def started(port: int) -> None:
+                    self._is_ready = True
+                    where = f"http{'s' * bool(options.tls_cert)}://{_address(options.host, port)}"
+                    said = f"{'OTLP/HTTP' if takes_http else 'health'} at {where}"
+                    if takes_grpc:
+                        said += f", OTLP/gRPC at {_address(options.host, grpc_port)}"
+                    tell(f"claimspan serve: {said}")
+
+                await _Http(self._http_config(http), started).serve(sockets=[listening])
+        finally:
+            self._is_ready = False
+            until = time.monotonic() + options.exit_timeout
+            await rpc.stop(options.exit_timeout * _REQUESTS_SHARE)
+        await asyncio.to_thread(self._judging.end, until - time.monotonic())
+        for each in (http_to, grpc_to):
+            if each is not None:
+                await each.aclose()
+
+    def _http_config(self, app: Starlette) -> uvicorn.Config:
+        options = self._options
+        return uvicorn.Config(
+            app,
+            loop="asyncio",
+            lifespan="off",
+            log_level="warning",
+            access_log=False,
+            server_header=False,
+            date_header=False,  # a forwarded answer has the one of the backend
+            limit_concurrency=MAX_CONNECTIONS,
+            timeout_keep_alive=KEEP_ALIVE_SECONDS,
+            timeout_graceful_shutdown=max(1, int(options.exit_timeout * _REQUESTS_SHARE)),
+            ssl_certfile=options.tls_cert,
+            ssl_keyfile=options.tls_key,
+            ssl_ca_certs=None if options.client_ca is None else str(options.client_ca),
+            ssl_cert_reqs=ssl.CERT_NONE if options.client_ca is None else ssl.CERT_REQUIRED,
+        )
+
+    def _add_port(self, server: grpc.aio.Server) -> int:
+        options = self._options
+        address = _address(options.host, options.grpc_port)
+        try:
+            if options.tls_cert is None or options.tls_key is None:
+                return server.add_insecure_port(address)
+            ca = options.client_ca
+            tls = grpc.ssl_server_credentials(
+                [(options.tls_key.read_bytes(), options.tls_cert.read_bytes())],
+                None if ca is None else ca.read_bytes(),
+                require_client_auth=ca is not None,
+            )
+            return server.add_secure_port(address, tls)
+        except OSError as error:
+            raise _unreadable(error) from None
+        except RuntimeError:
+            raise _taken(address, "grpc_port") from None
+
+
+def _do_nothing(_number: int, _frame: FrameType | None) -> None:
+    """Take a signal that was taken already."""
+
+
+class _Http(uvicorn.Server):
+    """Tells when it listens, and at which port."""
+
+    def __init__(self, config: uvicorn.Config, started: Callable[[int], None]) -> None:
+        super().__init__(config)
+        self._tell = started
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if sockets and not self.should_exit:
+            self._tell(sockets[0].getsockname()[1])
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    try:
+        return socket.create_server(
+            (host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET
+        )
+    except OSError as error:
+        raise _taken(f"{_address(host, port)} ({error.strerror})", "http_port") from None
+
+
+def _address(host: str, port: int) -> str:
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def _taken(address: str, option: str) -> ConfigError:
+    return ConfigError(
+        f"cannot listen at {address}: end what listens there, or give another {option}"
+    )
+
+
+def _unreadable(error: OSError) -> ConfigError:
+    return ConfigError(
+        f"cannot read {str(error.filename)!r} ({type(error).__name__}): give the path of a PEM file"
+    )
+
+
+def _observed(counts: Callable[[], Mapping[str, int]]) -> Callable[..., Iterable[Observation]]:
+    """What a counter of OpenTelemetry shows of counts that are kept here."""
+
+    def observe(_: CallbackOptions) -> Iterable[Observation]:
+        outcome = semconv.SERVE_OUTCOME
+        return [Observation(number, {outcome: kind}) for kind, number in counts().items()]
+
+    return observe

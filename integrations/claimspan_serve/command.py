@@ -1,0 +1,116 @@
+"""The command ``claimspan serve``."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from claimspan.cli.options import JudgeName
+from claimspan.errors import MissingExtraError
+
+__all__ = ["serve"]
+
+_PACKAGES = ("starlette", "uvicorn", "grpc", "aiohttp", "yaml", "google.rpc", "opentelemetry.proto")
+
+
+def serve(
+    config: Annotated[
+        Path | None,
+        typer.Option(help="Options as YAML, those of Monitor as well; others here win over it."),
+    ] = None,
+    host: Annotated[
+        str | None, typer.Option(help="Address to listen at; 127.0.0.1 if not given.")
+    ] = None,
+    http_port: Annotated[
+        int | None, typer.Option(help="Port of OTLP over HTTP; 4318 if not given.")
+    ] = None,
+    grpc_port: Annotated[
+        int | None, typer.Option(help="Port of OTLP over gRPC; 4317 if not given.")
+    ] = None,
+    token: Annotated[
+        str | None,
+        typer.Option(
+            envvar="CLAIMSPAN_SERVE_TOKEN",
+            help="Wanted of each request, as bearer or in x-claimspan-token.",
+        ),
+    ] = None,
+    forward: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="URL",
+            help="Backend that gets each request untouched: http://HOST:PORT, or grpc://HOST:PORT.",
+        ),
+    ] = None,
+    export: Annotated[
+        str | None, typer.Option(metavar="URL", help="Where scores go, by OTLP over HTTP.")
+    ] = None,
+    sink: Annotated[
+        list[str] | None,
+        typer.Option(help="phoenix, mlflow, langfuse, or path.py:name; may be given repeatedly."),
+    ] = None,
+    judge: JudgeName = None,
+    sample: Annotated[
+        float | None, typer.Option(help="Share of the records to judge, 0.0 to 1.0.")
+    ] = None,
+    metrics: Annotated[
+        str | None, typer.Option(help="What to measure, separated by commas.")
+    ] = None,
+    ground_truth: Annotated[
+        Path | None, typer.Option(help="Responses known to be right, JSON lines or CSV.")
+    ] = None,
+    spool: Annotated[
+        Path | None, typer.Option(help="File in which records wait, so that they survive a kill.")
+    ] = None,
+    quiet: Annotated[
+        float | None,
+        typer.Option(help="Seconds without a further span after which a trace is whole; 5."),
+    ] = None,
+    max_age: Annotated[
+        float | None, typer.Option(help="The same of a trace whose root does not come; 120.")
+    ] = None,
+    exit_timeout: Annotated[
+        float | None, typer.Option(help="Seconds in which the service ends after SIGTERM; 5.")
+    ] = None,
+) -> None:
+    """Take spans by OTLP, judge their traces, and send on the scores.
+
+    Point an OpenTelemetry Collector at it as one more exporter, or an application, with --forward
+    for its backend. See docs/beside.md.
+    """
+    given = {
+        "host": host,
+        "http_port": http_port,
+        "grpc_port": grpc_port,
+        "token": token,
+        "forward": forward,
+        "export": export,
+        "sinks": sink,
+        "judge": judge,
+        "sample": sample,
+        "metrics": metrics,
+        "ground_truth": ground_truth,
+        "spool": spool,
+        "quiet": quiet,
+        "max_age": max_age,
+        "exit_timeout": exit_timeout,
+    }
+    for package in _PACKAGES:
+        if not _is_there(package):
+            raise MissingExtraError(package, "serve")
+    # Imported here: the command line lists its commands without any of these packages.
+    from claimspan_serve._options import options_from, read_config
+    from claimspan_serve._service import Service
+
+    read = {} if config is None else read_config(config)
+    said = {name: value for name, value in given.items() if value is not None}
+    Service(*options_from(read | said)).run(lambda line: typer.echo(line, err=True))
+
+
+def _is_there(package: str) -> bool:
+    try:
+        return find_spec(package) is not None
+    except ModuleNotFoundError:  # of the package around it
+        return False
