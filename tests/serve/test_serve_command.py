@@ -239,8 +239,8 @@ def test_a_record_in_the_spool_has_its_score_once_after_the_service_was_killed(
 ) -> None:
     (tmp_path / "waits.py").write_text(WAITS)
     with receiver() as backend:
-        options = ("--export", backend.url.removesuffix("/v1/traces"), "--spool", "spool.db")
-        options += ("--judge", "waits.py:judge")
+        where = backend.url.removesuffix("/v1/traces")
+        options = ("--export", where, "--spool", "spool.db", "--judge", "waits.py:judge")
         with serving(tmp_path, *options) as served:
             served.post(body_of(asked()))
             until(lambda: served.health()["records"]["spooled"] == 1)

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 from xml.sax.saxutils import escape
 
-import yaml  # type: ignore[import-untyped]  # it has no types of its own
+import yaml
 
 from made_up_texts import Passage
 
