@@ -487,7 +487,7 @@ def _check_traffic(settings: Settings, stats: Stats) -> Iterator[Finding]:
             "failed",
             f"{lost} of {lost + stats.evaluated} records to be evaluated have no scores, most of "
             f"them {worst}",
-            "see docs/production.md for what the state means, and the log of logger claimspan",
+            "see docs/operations.md for what the state means, and the log of logger claimspan",
         )
     if stats.export_failures or stats.spans_lost or stats.undelivered:
         yield Finding(

@@ -38,7 +38,7 @@ _WAYS_OUT: Final[Mapping[Status, str]] = {
     Status.OVER_BUDGET: "records are traced and not judged until the budget allows it",
     Status.SHUTDOWN: "the process ended before the record was judged: raise exit_timeout, or give "
     "spool= a file",
-    Status.NO_CONTEXT: "no retriever's documents were seen: see 'no_context' in docs/production.md",
+    Status.NO_CONTEXT: "no retriever's documents were seen: see 'no_context' in docs/operations.md",
     Status.NO_ANSWER: "where the answer is not in the usual place, give response_key",
 }
 """What to do about a state without scores. States that the application has asked for, such as
