@@ -33,7 +33,7 @@ FOLDERS: Final = {
 WEIGHTS: Final = "claimspan-local-weights"
 BRINGING: Final = {
     "claimspan-bench": frozenset({"bench", "all"}),
-    WEIGHTS: frozenset({"local", "demo", "train", "all"}),
+    WEIGHTS: frozenset({"local", "all"}),
 }
 """Distribution to the extras that bring it."""
 
@@ -182,8 +182,8 @@ def test_the_benchmarks_are_of_the_same_release_and_require_what_they_import() -
 
     assert benchmarks["version"] == version
     required = {re.split("[<>=]", each)[0] for each in benchmarks["dependencies"]}
-    assert f"claimspan[report]=={version}" in benchmarks["dependencies"]
-    # pydantic comes with claimspan, typer with its extra, numpy with scipy.
+    assert f"claimspan[cli,stats]=={version}" in benchmarks["dependencies"]
+    # pydantic comes with claimspan, typer and numpy with its extras.
     imported = {name.split(".")[0] for each in sources(BENCH).values() for name in imports_of(each)}
     others = imported - sys.stdlib_module_names - {"claimspan", "claimspan_bench"}
     assert others - required == {"numpy", "pydantic", "typer"}

@@ -29,7 +29,7 @@ def progress_bar(what: str, *, total: int, show: bool | None) -> Generator[Calla
     """
     installed = find_spec("rich") is not None
     if show and not installed:
-        raise MissingExtraError("rich", "report")
+        raise MissingExtraError("rich", "cli")
     if show is None:
         show = installed and sys.stderr.isatty()
     if not show:

@@ -251,7 +251,7 @@ def test_without_typer_the_options_work_and_a_command_names_the_extra(tmp_path: 
     failed = claimspan("estimate", "records.jsonl", path=tmp_path)
     assert failed.returncode == 2
     assert errors(failed) == [
-        "claimspan: 'typer' is not installed: pip install 'claimspan[report]'"
+        "claimspan: 'typer' is not installed: pip install 'claimspan[cli]'"
     ]
 
 

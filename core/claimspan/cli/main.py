@@ -122,7 +122,7 @@ def build_app(name: str | None = None) -> Typer:
     try:
         from typer import Typer
     except ImportError as error:
-        raise MissingExtraError("typer", "report") from error
+        raise MissingExtraError("typer", "cli") from error
     app = Typer(add_completion=False, pretty_exceptions_enable=False)
     present = [each for each, entry in commands.items() if _is_present(entry)]
     for each in present if name is None else [name]:
