@@ -1,4 +1,6 @@
-"""Lets ``pip install '.[local]'`` and ``'.[bench]'`` find what they bring in this checkout.
+"""What is not written in ``pyproject.toml``: links of an index, and folders of this checkout.
+
+An index shows the README by itself, so its links and pictures name the repository.
 
 The weights of the local judge and the benchmarks are distributions of their own, which
 ``pyproject.toml`` requires by name and version. An index has them by that name, a checkout as
@@ -17,6 +19,7 @@ from urllib.parse import urlsplit
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 from hatchling.builders.wheel import WheelBuilderConfig
+from hatchling.metadata.plugin.interface import MetadataHookInterface
 
 _FOLDERS: Final = {
     "claimspan-bench": "core/bench",
@@ -27,6 +30,37 @@ _FOLDERS: Final = {
 # What pip clones for `pip install git+https://...` lies in or below such a folder, and is deleted,
 # while the wheel may stay in pip's cache.
 _FOLDER_OF_PIP: Final = re.compile(r"pip-(install|req-build|wheel|download)-\w+$")
+
+
+_LINK: Final = re.compile(r"\]\((?!https?://|#)([^)]+)\)")
+
+
+class LinksOfIndex(MetadataHookInterface):
+    """Writes the addresses of the project, and the README with links that lead into its repository."""
+
+    def update(self, metadata: dict[str, object]) -> None:
+        """Adds ``urls`` and ``readme``.
+
+        Args:
+            metadata: The fields of the project.
+        """
+        repository = str(self.config["repository"])
+        readme = (Path(self.root) / "README.md").read_text(encoding="utf-8")
+
+        def absolute(link: re.Match[str]) -> str:
+            kind = "raw" if link[1].endswith(".png") else "blob"
+            return f"]({repository}/{kind}/HEAD/{link[1]})"
+
+        metadata["readme"] = {
+            "content-type": "text/markdown",
+            "text": _LINK.sub(absolute, readme),
+        }
+        metadata["urls"] = {
+            "Homepage": repository,
+            "Documentation": f"{repository}/blob/HEAD/docs/index.md",
+            "Changelog": f"{repository}/blob/HEAD/CHANGELOG.md",
+            "Issues": f"{repository}/issues",
+        }
 
 
 class FoldersOfCheckout(BuildHookInterface[WheelBuilderConfig]):

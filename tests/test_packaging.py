@@ -134,6 +134,21 @@ def test_a_wheel_holds_no_other_distribution_and_says_where_this_checkout_has_th
     )
 
 
+def test_the_readme_of_a_wheel_links_into_the_repository(sdist: Path) -> None:
+    with tarfile.open(sdist) as content:
+        metadata = content.extractfile("claimspan-0.1.0/PKG-INFO")
+        assert metadata is not None
+        message = message_from_bytes(metadata.read())
+
+    page = str(message.get_payload())
+    links = re.findall(r"\]\(([^)#]+)", page)
+    repository = PROJECT["tool"]["hatch"]["metadata"]["hooks"]["custom"]["repository"]
+    assert f"]({repository}/raw/HEAD/examples/report.png)" in page
+    assert [link for link in links if not link.startswith("https://")] == []
+    assert f"Homepage, {repository}" in message.get_all("Project-URL", [])
+    assert set(message.get_all("License-File", [])) == {"LICENSE", "NOTICE"}
+
+
 def test_a_wheel_of_the_benchmarks_holds_their_commands(tmp_path: Path) -> None:
     folder = ROOT / FOLDERS["claimspan-bench"]
     ran(sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path), cwd=folder)
@@ -198,7 +213,7 @@ def cloned_by_pip(folder: Path, origin: str) -> tuple[Path, str]:
     for each in (*FOLDERS.values(), "core/claimspan"):
         (clone / each).mkdir(parents=True)
     (clone / "core" / "claimspan" / "__init__.py").touch()
-    for name in ("pyproject.toml", "README.md", "LICENSE", "core/hatch_build.py"):
+    for name in ("pyproject.toml", "README.md", "LICENSE", "NOTICE", "core/hatch_build.py"):
         shutil.copy(ROOT / name, clone / name)
     author = ("-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false")
     ran("git", "init", "--quiet", cwd=clone)
