@@ -5,12 +5,13 @@ An index shows the README by itself, so its links and pictures name the reposito
 The weights of the local judge and the benchmarks are distributions of their own, which
 ``pyproject.toml`` requires by name and version. An index has them by that name, a checkout as
 folders. pip, unlike uv, knows no source of a requirement but the metadata of the wheel. So a wheel
-that is built in a checkout names the source. An sdist lacks the folders: its metadata, and those of
-a wheel built from it, stay as they are written.
+that pip builds in a checkout to install it names the source. The metadata of every other wheel, and
+of an sdist, stay as they are written: an index takes no folder.
 """
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 from pathlib import Path
@@ -26,6 +27,9 @@ _FOLDERS: Final = {
     "claimspan-local-weights": "core/local_weights",
 }
 """Distribution to its folder in the checkout."""
+
+_SET_BY_PIP: Final = "PIP_BUILD_TRACKER"
+"""The variable that pip, and no other front end, sets for the builds of what it installs."""
 
 # What pip clones for `pip install git+https://...` lies in or below such a folder, and is deleted,
 # while the wheel may stay in pip's cache.
@@ -67,12 +71,14 @@ class FoldersOfCheckout(BuildHookInterface[WheelBuilderConfig]):
     """Writes where the other distributions are into the requirements of a wheel's extras."""
 
     def initialize(self, version: str, build_data: dict[str, list[str]]) -> None:
-        """Replaces each pinned name, in every extra that has it, if its folder is there.
+        """Replaces each pinned name, in every extra that has it, if pip installs this checkout.
 
         Args:
             version: Of the target: ``standard`` or ``editable``.
             build_data: Of the builder, which is left as it is.
         """
+        if _SET_BY_PIP not in os.environ:
+            return
         root = Path(self.root)
         repository = _repository(root)
         core = self.metadata.core  # pyright: ignore[reportUnknownMemberType] - hatchling's generic
