@@ -40,7 +40,7 @@ _LINK: Final = re.compile(r"\]\((?!https?://|#)([^)]+)\)")
 
 
 class LinksOfIndex(MetadataHookInterface):
-    """Writes the addresses of the project, and the README with links that lead into its repository."""
+    """Writes the project's addresses, and the README with links into its repository."""
 
     def update(self, metadata: dict[str, object]) -> None:
         """Adds ``urls`` and ``readme``.

@@ -1,4 +1,4 @@
-"""The pages for those who change claimspan are true: rooms are folders, names exist, examples run."""
+"""The pages for contributors are true: rooms are folders, names exist, examples run."""
 
 from __future__ import annotations
 

@@ -426,7 +426,7 @@ def _handed_over(dispatcher: Dispatcher, timeout: float) -> Finding:
         if check is not None:
             _within(timeout, check)
     except TimeoutError:
-        found = f"{type(dispatcher).__name__} could reach nobody within {timeout:g} s"
+        found = f"{type(dispatcher).__name__} could not connect within {timeout:g} s"
         return Finding("judge", "failed", found, "check the address that it sends records to")
     except ClaimspanError as error:
         return Finding("judge", "failed", str(error))

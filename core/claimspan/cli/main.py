@@ -91,8 +91,8 @@ def main() -> None:
     except KeyboardInterrupt:
         sys.exit(_INTERRUPTED)
     except BrokenPipeError:
-        # Whoever read the output has read enough, such as `head`. The interpreter would write what
-        # is left once more at its end, and fail with a traceback.
+        # The reader of the output, such as `head`, has read enough. The interpreter would
+        # write what is left once more at its end, and fail with a traceback.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(_PIPE_CLOSED)
 
@@ -117,7 +117,7 @@ def build_app(name: str | None = None) -> Typer:
             f"there is no command {called!r}: {told}`claimspan --help` lists all commands"
         )
     if name is not None and not _is_present(commands[name]):
-        # Before typer is looked for: to install that for a command that is not there helps nobody.
+        # Before typer is looked for: to install that for a command that is not there is of no use.
         raise ConfigError("the demo is not in the installed package: run `make demo` in the source")
     try:
         from typer import Typer

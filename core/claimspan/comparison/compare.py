@@ -102,7 +102,7 @@ def compare_systems(
         baseline: Name of the one that the others are compared with; None for the first.
         metrics: Names of metrics, or sets of them: ``default``, ``paper`` (the columns of
             RAGChecker's paper), ``all``. None is ``default``: what is measured by default, the
-            metrics of the user's own, and ``low``, the share of low records; and ``paper`` where
+            metrics of the user's own, and ``low``, the share of low records; and ``paper`` if
             results are RAGChecker's.
         slice_by: Metadata key: the same is done for the records of each of its values.
         group_by: Metadata key: records with the same value, such as those of one document, are

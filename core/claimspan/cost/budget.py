@@ -65,7 +65,7 @@ class Budget:
     evaluation; a day starts at 00:00 UTC. One budget may serve many judges and threads.
 
     Without a store it counts within one process, from zero. With one, all processes that use the
-    store share the limits of the day. Where the store fails, each process goes on with its own
+    store share the limits of the day. If the store fails, each process goes on with its own
     count and the same limits, and books what it has spent when the store is back.
     """
 

@@ -40,7 +40,7 @@ from claimspan_tracing.write.sinks import Finished
 __all__ = ["RunSettings", "Session"]
 
 HOLD_SECONDS: Final = 600.0
-"""How long a trace waits for its scores: over a dataset nobody waits for the trace."""
+"""How long a trace waits for its scores: over a dataset no person waits for the trace."""
 
 SHUTDOWN_SECONDS: Final = 10.0
 """How long the end of a run waits for the export of the last traces."""
