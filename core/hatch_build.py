@@ -48,7 +48,7 @@ class LinksOfIndex(MetadataHookInterface):
         Args:
             metadata: The fields of the project.
         """
-        repository = str(self.config["repository"])
+        repository = str(self.config["repository"])  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType] - hatchling
         readme = (Path(self.root) / "README.md").read_text(encoding="utf-8")
 
         def absolute(link: re.Match[str]) -> str:

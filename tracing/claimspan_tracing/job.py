@@ -188,7 +188,7 @@ class KeptSpan:
     """16 hex digits."""
 
     attributes: Mapping[str, JsonValue] = field(default_factory=dict[str, JsonValue])
-    """What others have set, such as a span processor that stamps the tenant."""
+    """Attributes that others set, such as a span processor that stamps the tenant."""
 
 
 def union_of(retrievers: Iterable[RetrieverRun]) -> tuple[Chunk, ...]:

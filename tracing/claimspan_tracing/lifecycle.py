@@ -110,7 +110,7 @@ class ShutsDown(Protocol):
 
 
 class Restarting(Protocol):
-    """What a forked child has to begin anew, as it has neither threads nor free locks."""
+    """An object that begins anew in a forked child, which has neither threads nor free locks."""
 
     def restart_in_child(self) -> None:
         """Forget threads, and make new locks."""
@@ -386,7 +386,7 @@ _forked: Final[list[int]] = []
 
 
 def _after_fork() -> None:
-    """Begin anew in a forked child; what the parent has under way is the parent's to end."""
+    """Begin anew in a forked child; the parent ends its own records."""
     _forked[:] = [os.getpid()]
     exit_threads.forget(wanted=len(_own_providers))
     _ends_by.clear()

@@ -188,7 +188,7 @@ def _adjusted(
     )
 
     def difference(place: int, row: _Measured, name: str) -> Difference | None:
-        """The difference with what it shows: what the test has not shown is none."""
+        """The difference with its verdict: a difference that the test does not show is none."""
         if name not in row.differences:
             return None
         p_value, is_lower = adjusted[place, row.system.name, name], directions[name]

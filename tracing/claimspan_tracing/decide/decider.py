@@ -120,7 +120,7 @@ class Decider:
             fullness: Returns how full the judge's share of the queue is, 0 to 1.
             guard: Counts what the sampler raises.
             overload: Lowers rates while that share is full; None makes one.
-            room: Returns what evaluating has room for; None if nothing is known.
+            room: Returns the room for evaluations; None if nothing is known.
         """
         self._sampler = sampler
         self._fullness = fullness

@@ -123,7 +123,7 @@ LEAST: Final = 0.1
 
 
 class Room(NamedTuple):
-    """What evaluating has room for."""
+    """The room for evaluations."""
 
     per_second: float
     """Evaluations that fit into a second."""
@@ -150,7 +150,7 @@ class Fit:
     """Thins what a sampler takes to what there is room for.
 
     The probability of a record follows from how many came before it, how many of them wait, and
-    what their evaluation has cost. Safe to use from any thread. ``clock`` returns seconds that
+    the cost of their evaluation. Safe to use from any thread. ``clock`` returns seconds that
     never go back.
     """
 

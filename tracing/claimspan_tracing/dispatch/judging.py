@@ -164,7 +164,7 @@ class LocalDispatcher:
 
     @property
     def room(self) -> Room | None:
-        """What evaluating has room for; None while the cost of an evaluation is not known."""
+        """The room for evaluations; None while the cost of an evaluation is not known."""
         per_second = self._pace.per_second
         waiting = self._records.n_waiting
         return None if per_second is None else Room(per_second, waiting, self._max_wait)

@@ -361,7 +361,7 @@ class Engine:
         return self._has_dropped_none() and is_idle and is_exported and is_delivered
 
     def take_over(self) -> None:
-        """Begin to take up what the spool has; a process may have no records of its own."""
+        """Begin to take up the rows of the spool; a process may have no records of its own."""
         if self.records.spool is None or self._is_started or self.is_closed:
             return
         self._get_ready()
@@ -589,7 +589,7 @@ class Engine:
     # --- what the parts ask for ---
 
     def _room(self) -> Room | None:
-        """What evaluating in this process has room for; None if nothing is known."""
+        """The room for evaluations in this process; None if nothing is known."""
         dispatcher = self._evaluations.dispatcher
         return dispatcher.room if isinstance(dispatcher, LocalDispatcher) else None
 

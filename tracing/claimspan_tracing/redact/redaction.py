@@ -127,7 +127,7 @@ class Redaction:
         return self._results([text], guard).get(text)
 
     def apply_to_spans(self, spans: Sequence[KeptSpan], guard: Guard) -> tuple[KeptSpan, ...]:
-        """Return what others have set on spans, with every text of it redacted, for a file."""
+        """Return the attributes that others set on spans, with every text redacted, for a file."""
         texts = _texts(lambda note: [_object(s.attributes, note) for s in spans])
         swap = _Swap(self._results(texts, guard))
         return tuple(replace(s, attributes=_object(s.attributes, swap)) for s in spans)

@@ -268,7 +268,7 @@ class Session:
 
 
 def _why(error: Exception) -> str:
-    """What a pipeline has done instead of answering, without what it says: that may be private."""
+    """What a pipeline did instead of answering, without its words: they may be private."""
     match error:
         case CallTimeoutError():
             return f"the pipeline hangs: {error}"

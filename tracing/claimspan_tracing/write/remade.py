@@ -188,7 +188,7 @@ def _above(job: Job, root: SpanContext) -> Context:
 
 
 def _set_missing(span: Span, kept: KeptSpan) -> None:
-    """Set what others had set; what they have set again is newer."""
+    """Set the attributes that others had set, unless they have set them again."""
     attributes: object = getattr(span, "attributes", None)
     there = attributes if is_mapping(attributes) else _NO_ATTRIBUTES
     for name, value in kept.attributes.items():

@@ -45,7 +45,7 @@ _ID: Final = re.compile(
 )
 
 OTHER_ERROR: Final = "_OTHER"
-"""What the conventions of OpenTelemetry have for a class of errors without a name."""
+"""The name by OpenTelemetry's conventions of a class of errors without one."""
 
 
 def without_content(job: Job) -> Job:
