@@ -303,7 +303,7 @@ class Amount(NamedTuple):
     """What the number is; most are values."""
 
     sign: _Sign
-    """How it is marked as negative."""
+    """The minus sign or the parenthesis that makes it negative; empty if it is positive."""
 
     start: int
     """Where it begins in the text."""
