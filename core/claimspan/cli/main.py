@@ -46,7 +46,7 @@ SUMMARIES: Final = {
     "doctor": "Check tracer provider, exporter, judge and ground truth, and say what to do.",
     "estimate": "Estimate what evaluating a file will cost.",
     "evaluate": "Evaluate a file of records, here or on Celery workers.",
-    "gate": "Fail where scores are too low, or worse than before.",
+    "gate": "Fail if scores are too low, or worse than before.",
     "judge-agreement": "Measure how far judges agree with human labels.",
     "label": "Make a page that opens offline, on which people label claims.",
     "report": "Turn traces or results into one HTML page that opens offline.",
