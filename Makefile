@@ -90,8 +90,8 @@ soak: .venv/installed-dev ## Load one process for 45 minutes, and check memory, 
 	@$(PY) tests/benchmarks/soak.py leak
 
 lock: ## Pin the newest versions of all packages again (needs uv)
-	$(LOCK) pyproject.toml --extra demo --group build --output-file requirements/demo.txt
-	$(LOCK) pyproject.toml --extra all --extra demo --group dev --output-file requirements/dev.txt
+	$(LOCK) pyproject.toml --extra langchain --extra local --extra otlp --extra cli --group demo --group build --output-file requirements/demo.txt
+	$(LOCK) pyproject.toml --extra all --group dev --output-file requirements/dev.txt
 	$(LOCK) requirements/oldest.in --output-file requirements/oldest.txt
 	$(LOCK) requirements/providers.in --output-file requirements/providers.txt
 	$(LOCK) requirements/bench.in --output-file requirements/bench.txt

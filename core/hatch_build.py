@@ -1,14 +1,17 @@
-"""Lets ``pip install '.[local]'`` and ``'.[bench]'`` find what they bring in this checkout.
+"""What is not written in ``pyproject.toml``: links of an index, and folders of this checkout.
+
+An index shows the README by itself, so its links and pictures name the repository.
 
 The weights of the local judge and the benchmarks are distributions of their own, which
 ``pyproject.toml`` requires by name and version. An index has them by that name, a checkout as
 folders. pip, unlike uv, knows no source of a requirement but the metadata of the wheel. So a wheel
-that is built in a checkout names the source. An sdist lacks the folders: its metadata, and those of
-a wheel built from it, stay as they are written.
+that pip builds in a checkout to install it names the source. The metadata of every other wheel, and
+of an sdist, stay as they are written: an index takes no folder.
 """
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 from pathlib import Path
@@ -17,6 +20,7 @@ from urllib.parse import urlsplit
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 from hatchling.builders.wheel import WheelBuilderConfig
+from hatchling.metadata.plugin.interface import MetadataHookInterface
 
 _FOLDERS: Final = {
     "claimspan-bench": "core/bench",
@@ -24,21 +28,57 @@ _FOLDERS: Final = {
 }
 """Distribution to its folder in the checkout."""
 
+_SET_BY_PIP: Final = "PIP_BUILD_TRACKER"
+"""The variable that pip, and no other front end, sets for the builds of what it installs."""
+
 # What pip clones for `pip install git+https://...` lies in or below such a folder, and is deleted,
 # while the wheel may stay in pip's cache.
 _FOLDER_OF_PIP: Final = re.compile(r"pip-(install|req-build|wheel|download)-\w+$")
+
+
+_LINK: Final = re.compile(r"\]\((?!https?://|#)([^)]+)\)")
+
+
+class LinksOfIndex(MetadataHookInterface):
+    """Writes the project's addresses, and the README with links into its repository."""
+
+    def update(self, metadata: dict[str, object]) -> None:
+        """Adds ``urls`` and ``readme``.
+
+        Args:
+            metadata: The fields of the project.
+        """
+        repository = str(self.config["repository"])  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType] - hatchling
+        readme = (Path(self.root) / "README.md").read_text(encoding="utf-8")
+
+        def absolute(link: re.Match[str]) -> str:
+            kind = "raw" if link[1].endswith(".png") else "blob"
+            return f"]({repository}/{kind}/HEAD/{link[1]})"
+
+        metadata["readme"] = {
+            "content-type": "text/markdown",
+            "text": _LINK.sub(absolute, readme),
+        }
+        metadata["urls"] = {
+            "Homepage": repository,
+            "Documentation": f"{repository}/blob/HEAD/docs/index.md",
+            "Changelog": f"{repository}/blob/HEAD/CHANGELOG.md",
+            "Issues": f"{repository}/issues",
+        }
 
 
 class FoldersOfCheckout(BuildHookInterface[WheelBuilderConfig]):
     """Writes where the other distributions are into the requirements of a wheel's extras."""
 
     def initialize(self, version: str, build_data: dict[str, list[str]]) -> None:
-        """Replaces each pinned name, in every extra that has it, if its folder is there.
+        """Replaces each pinned name, in every extra that has it, if pip installs this checkout.
 
         Args:
             version: Of the target: ``standard`` or ``editable``.
             build_data: Of the builder, which is left as it is.
         """
+        if _SET_BY_PIP not in os.environ:
+            return
         root = Path(self.root)
         repository = _repository(root)
         core = self.metadata.core  # pyright: ignore[reportUnknownMemberType] - hatchling's generic

@@ -34,20 +34,40 @@ from judge_server import judge_server
 from processes import run_python, start, statuses_in, wait_for
 
 ROOT: Final = Path(__file__).parents[1]
-PRODUCTION: Final = ROOT / "docs" / "production.md"
+OPERATIONS: Final = ROOT / "docs" / "operations.md"
+MONITORS: Final = tuple(
+    ROOT / "docs" / f"{name}.md"
+    for name in (
+        "production",
+        "hosts",
+        "providers",
+        "code",
+        "feedback",
+        "sampling",
+        "budgets",
+        "durability",
+        "privacy",
+        "workers",
+        "operations",
+        "alerts",
+    )
+)
+"""The pages whose blocks make a monitor each."""
+
 BACKENDS: Final = ROOT / "docs" / "backends.md"
 RELIABILITY: Final = ROOT / "docs" / "reliability.md"
 QUICKSTART: Final = ROOT / "docs" / "quickstart.md"
 EVALUATION: Final = ROOT / "docs" / "evaluation.md"
 TROUBLESHOOTING: Final = ROOT / "docs" / "troubleshooting.md"
 PAGES: Final = (
-    PRODUCTION,
+    *MONITORS,
     ROOT / "docs" / "backfill.md",
-    ROOT / "docs" / "sampling.md",
+    ROOT / "docs" / "extending.md",
+    ROOT / "docs" / "leaned_on.md",
+    ROOT / "docs" / "releasing.md",
     BACKENDS,
     RELIABILITY,
     EVALUATION,
-    ROOT / "docs" / "dialects.md",
     ROOT / "docs" / "names.md",
     ROOT / "docs" / "benchmarks.md",
     QUICKSTART,
@@ -67,9 +87,15 @@ from pathlib import Path
 from lc_pipelines import rag_chain
 
 QUESTION = "Is it true? Mail ana@example.com."
-names = {"chain": rag_chain(), "question": QUESTION}
-sections = re.split(r"^## ", Path(os.environ["PAGE"]).read_text(encoding="utf-8"), flags=re.M)
+names = {}
+sections = [
+    section
+    for page in json.loads(os.environ["PAGES"])
+    for section in re.split(r"^## ", Path(page).read_text(encoding="utf-8"), flags=re.M)
+]
 for section in sections:
+    if section.startswith("# "):  # a page stands for itself
+        names = {"chain": rag_chain(), "question": QUESTION}
     for block in re.findall(r"^```python\\n(.*?)^```", section, re.M | re.S):
         exec(compile(block, section.splitlines()[0], "exec"), names)
         monitor = names.pop("monitor")
@@ -85,7 +111,7 @@ for section in sections:
         print(json.dumps([title, is_flushed, stats.faults, counts]), flush=True)
         monitor.shutdown(5)
 """
-"""Runs each Python block of a page, and asks three times through the monitor that it made."""
+"""Runs each Python block of the pages, and asks three times through the monitor that it made."""
 
 
 def texts_of(page: Path) -> list[tuple[str, str]]:
@@ -102,7 +128,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[str, bool, int,
         ended = run_python(
             RUN_BLOCKS,
             folder,
-            PAGE=str(PRODUCTION),
+            PAGES=json.dumps([str(page) for page in MONITORS]),
             CLAIMSPAN_BROKER_URL="memory://",
             JUDGE_URL=server.url,
             JUDGE_KEY="a key",
@@ -112,12 +138,12 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[str, bool, int,
     return [tuple(json.loads(line)) for line in ended.stdout.splitlines()]
 
 
-def test_every_block_of_the_production_guide_runs_and_its_monitor_works(
+def test_every_block_of_the_pages_on_production_runs_and_its_monitor_works(
     runs: list[tuple[str, bool, int, dict[str, int]]],
 ) -> None:
-    n_blocks = sum(language == "python" for language, _ in texts_of(PRODUCTION))
+    n_blocks = sum(language == "python" for page in MONITORS for language, _ in texts_of(page))
 
-    assert len(runs) == n_blocks > 8
+    assert len(runs) == n_blocks > 16
     for section, is_flushed, faults, counts in runs:
         state = "dispatched" if "Celery" in section else "evaluated"
         assert (section, is_flushed, faults) == (section, True, 0)
@@ -169,7 +195,7 @@ def test_every_heading_that_a_page_links_to_is_there() -> None:
 def test_the_guide_has_every_state_and_what_it_counts_as() -> None:
     table = re.findall(
         r"^\| `(\w+)` \| (evaluated|skipped|dropped) \|",
-        PRODUCTION.read_text("utf-8"),
+        OPERATIONS.read_text("utf-8"),
         re.MULTILINE,
     )
     expected = {s.value: "dropped" if s in DROPPED else "skipped" for s in Status}
@@ -179,7 +205,7 @@ def test_the_guide_has_every_state_and_what_it_counts_as() -> None:
 
 
 def test_the_guide_has_every_metric_with_its_unit() -> None:
-    text = PRODUCTION.read_text(encoding="utf-8")
+    text = OPERATIONS.read_text(encoding="utf-8")
     (table,) = re.findall(r"^\| metric \|.*?\n\n", text, re.MULTILINE | re.DOTALL)
 
     for name in INSTRUMENTS:
@@ -189,7 +215,7 @@ def test_the_guide_has_every_metric_with_its_unit() -> None:
 
 
 def test_every_option_that_the_guide_names_is_one() -> None:
-    text = PRODUCTION.read_text(encoding="utf-8")
+    text = OPERATIONS.read_text(encoding="utf-8")
     (table,) = re.findall(r"^\| what \| default \|.*?\n\n", text, re.MULTILINE | re.DOTALL)
     options = set(re.findall(r"^\|[^|]*\|[^|]*\| `(\w+)` \|", table, re.MULTILINE))
 
@@ -198,7 +224,7 @@ def test_every_option_that_the_guide_names_is_one() -> None:
 
 
 def test_the_bounds_of_the_guide_are_those_of_the_code() -> None:
-    text = PRODUCTION.read_text(encoding="utf-8")
+    text = OPERATIONS.read_text(encoding="utf-8")
 
     for what, default in {
         "records under way": f"{MAX_RECORDS:,}",
@@ -245,6 +271,15 @@ def test_every_score_and_attribute_of_the_pages_on_scores_exists() -> None:
     assert shown
     assert set(re.findall(r"`(claimspan\.[a-z_.]+)`", text)) <= known
     assert {*METRIC_NAMES, *(status.value for status in Status)} >= shown
+
+
+def test_the_page_on_scores_says_of_each_metric_what_it_is_the_share_of() -> None:
+    text = (ROOT / "docs" / "scores.md").read_text("utf-8")
+    (table,) = re.findall(r"^\| score \| meaning \|.*?\n\n", text, re.MULTILINE | re.DOTALL)
+
+    # The two kinds of noise share a line.
+    named = [name for name in METRIC_NAMES if not name.endswith("_in_irrelevant")]
+    assert [name for name in named if f"`{name}`" not in table] == []
 
 
 # --- docs/evaluation.md ---

@@ -33,7 +33,7 @@ FOLDERS: Final = {
 WEIGHTS: Final = "claimspan-local-weights"
 BRINGING: Final = {
     "claimspan-bench": frozenset({"bench", "all"}),
-    WEIGHTS: frozenset({"local", "demo", "train", "all"}),
+    WEIGHTS: frozenset({"local", "all"}),
 }
 """Distribution to the extras that bring it."""
 
@@ -71,9 +71,10 @@ def ran(*command: str, cwd: Path, variables: Mapping[str, str] | None = None) ->
     return done.stdout.strip()
 
 
-def build(kind: str, source: Path, target: Path) -> Path:
-    """Build a wheel or an sdist of claimspan from a folder, as every front end has it built."""
-    ran(sys.executable, "-m", "hatchling", "build", "-t", kind, "-d", str(target), cwd=source)
+def build(kind: str, source: Path, target: Path, *, by_pip: bool = False) -> Path:
+    """Build a wheel or an sdist of claimspan from a folder, as pip or any other front end."""
+    command = (sys.executable, "-m", "hatchling", "build", "-t", kind, "-d", str(target))
+    ran(*command, cwd=source, variables={"PIP_BUILD_TRACKER": str(target)} if by_pip else None)
     (built,) = target.glob("claimspan-*.whl" if kind == "wheel" else "claimspan-*.tar.gz")
     return built
 
@@ -117,9 +118,17 @@ def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
 # --- what a build holds ---
 
 
-def test_a_wheel_holds_no_other_distribution_and_says_where_this_checkout_has_them(
+def test_a_wheel_that_pip_builds_says_where_this_checkout_has_the_other_distributions(
     tmp_path: Path,
 ) -> None:
+    wheel = build("wheel", ROOT, tmp_path, by_pip=True)
+
+    assert required_by_wheel(wheel) == by_extra(
+        {name: f"{name} @ {(ROOT / folder).as_uri()}" for name, folder in FOLDERS.items()}
+    )
+
+
+def test_a_wheel_holds_no_other_distribution_and_requires_them_by_name(tmp_path: Path) -> None:
     wheel = build("wheel", ROOT, tmp_path)
 
     assert wheel.stat().st_size < LARGEST_WHEEL
@@ -129,9 +138,22 @@ def test_a_wheel_holds_no_other_distribution_and_says_where_this_checkout_has_th
     assert [name for name in names if re.search(r"\.onnx$|weights|bench", name)] == []
     with zipfile.ZipFile(wheel) as content:
         assert b"bench" not in content.read("claimspan-0.1.0.dist-info/entry_points.txt")
-    assert required_by_wheel(wheel) == by_extra(
-        {name: f"{name} @ {(ROOT / folder).as_uri()}" for name, folder in FOLDERS.items()}
-    )
+    assert required_by_wheel(wheel) == by_extra(pinned())
+
+
+def test_the_readme_of_a_wheel_links_into_the_repository(sdist: Path) -> None:
+    with tarfile.open(sdist) as content:
+        metadata = content.extractfile("claimspan-0.1.0/PKG-INFO")
+        assert metadata is not None
+        message = message_from_bytes(metadata.read())
+
+    page = str(message.get_payload())
+    links = re.findall(r"\]\(([^)#]+)", page)
+    repository = PROJECT["tool"]["hatch"]["metadata"]["hooks"]["custom"]["repository"]
+    assert f"]({repository}/raw/HEAD/examples/report.png)" in page
+    assert [link for link in links if not link.startswith("https://")] == []
+    assert f"Homepage, {repository}" in message.get_all("Project-URL", [])
+    assert set(message.get_all("License-File", [])) == {"LICENSE", "NOTICE"}
 
 
 def test_a_wheel_of_the_benchmarks_holds_their_commands(tmp_path: Path) -> None:
@@ -162,7 +184,7 @@ def test_a_wheel_of_an_sdist_requires_them_by_name(sdist: Path, tmp_path: Path) 
     with tarfile.open(sdist) as content:
         content.extractall(tmp_path, filter="data")
 
-    wheel = build("wheel", tmp_path / "claimspan-0.1.0", tmp_path)
+    wheel = build("wheel", tmp_path / "claimspan-0.1.0", tmp_path, by_pip=True)
 
     assert required_by_wheel(wheel) == by_extra(pinned())
 
@@ -182,11 +204,29 @@ def test_the_benchmarks_are_of_the_same_release_and_require_what_they_import() -
 
     assert benchmarks["version"] == version
     required = {re.split("[<>=]", each)[0] for each in benchmarks["dependencies"]}
-    assert f"claimspan[report]=={version}" in benchmarks["dependencies"]
-    # pydantic comes with claimspan, typer with its extra, numpy with scipy.
+    assert f"claimspan[cli,stats]=={version}" in benchmarks["dependencies"]
+    # pydantic comes with claimspan, typer and numpy with its extras.
     imported = {name.split(".")[0] for each in sources(BENCH).values() for name in imports_of(each)}
     others = imported - sys.stdlib_module_names - {"claimspan", "claimspan_bench"}
     assert others - required == {"numpy", "pydantic", "typer"}
+
+
+def test_the_workflows_test_every_python_that_the_metadata_name_on_three_systems() -> None:
+    workflow = (ROOT / ".github/workflows/tests.yml").read_text(encoding="utf-8")
+    prefix = "Programming Language :: Python :: 3."
+    named = {each for each in PROJECT["project"]["classifiers"] if each.startswith(prefix)}
+
+    assert {f"3.{each.removeprefix(prefix)}" for each in named} == set(
+        re.findall(r'"(3\.\d+)"', workflow)
+    )
+    assert set(re.findall(r"(\w+)-latest", workflow)) == {"ubuntu", "macos", "windows"}
+
+
+def test_the_changelog_has_a_date_for_the_version() -> None:
+    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    version = re.escape(PROJECT["project"]["version"])
+
+    assert re.search(rf"^## \[{version}\] - \d{{4}}-\d\d-\d\d$", changelog, re.MULTILINE)
 
 
 # --- a clone that pip deletes ---
@@ -198,7 +238,7 @@ def cloned_by_pip(folder: Path, origin: str) -> tuple[Path, str]:
     for each in (*FOLDERS.values(), "core/claimspan"):
         (clone / each).mkdir(parents=True)
     (clone / "core" / "claimspan" / "__init__.py").touch()
-    for name in ("pyproject.toml", "README.md", "LICENSE", "core/hatch_build.py"):
+    for name in ("pyproject.toml", "README.md", "LICENSE", "NOTICE", "core/hatch_build.py"):
         shutil.copy(ROOT / name, clone / name)
     author = ("-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false")
     ran("git", "init", "--quiet", cwd=clone)
@@ -212,7 +252,7 @@ def test_a_wheel_of_a_clone_that_pip_deletes_names_the_repository(tmp_path: Path
     clone, commit = cloned_by_pip(tmp_path, "https://git.example.org/claimspan.git")
 
     repository = f"git+https://git.example.org/claimspan.git@{commit}"
-    assert required_by_wheel(build("wheel", clone, tmp_path)) == by_extra(
+    assert required_by_wheel(build("wheel", clone, tmp_path, by_pip=True)) == by_extra(
         {name: f"{name} @ {repository}#subdirectory={each}" for name, each in FOLDERS.items()}
     )
 
@@ -223,7 +263,7 @@ def test_no_password_and_no_address_that_pip_refuses_gets_into_a_wheel(
 ) -> None:
     clone, _ = cloned_by_pip(tmp_path, origin)
 
-    assert required_by_wheel(build("wheel", clone, tmp_path)) == by_extra(
+    assert required_by_wheel(build("wheel", clone, tmp_path, by_pip=True)) == by_extra(
         {name: f"{name} @ {(clone / each).as_uri()}" for name, each in FOLDERS.items()}
     )
 

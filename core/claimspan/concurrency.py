@@ -246,7 +246,7 @@ def _forget_threads_of_all_pools() -> None:
 def _renew_locks_of_cached_properties() -> None:
     """Gives the cached properties of this package new locks, in a forked child.
 
-    Python 3.11 has one lock for each cached property of a class, whichever object it is of. Where a
+    Python 3.11 has one lock for each cached property of a class, whichever object it is of. If a
     thread of the parent has it at the fork, nothing in the child would ever release it.
     """
     own = [module for name, module in list(sys.modules.items()) if name.startswith("claimspan")]

@@ -31,7 +31,7 @@ def progress_bar(
     """
     installed = find_spec("rich") is not None
     if show and not installed:
-        raise MissingExtraError("rich", "report")
+        raise MissingExtraError("rich", "cli")
     if show is None:
         show = installed and sys.stderr.isatty()
     if not show:

@@ -145,7 +145,7 @@ def _drawn_means(
     try:
         import numpy as np
     except ImportError as error:
-        raise MissingExtraError("scipy", "bench") from error
+        raise MissingExtraError("scipy", "stats") from error
     cells = [
         [[value for row in rows if (value := column[row]) is not None] for rows in members]
         for column in columns
@@ -204,7 +204,7 @@ def share_estimate(successes: int, n: int) -> Estimate | None:
     try:
         from scipy.stats import binomtest
     except ImportError as error:
-        raise MissingExtraError("scipy", "bench") from error
+        raise MissingExtraError("scipy", "stats") from error
     # The simpler interval of Wald has no width at 0 and at n, where a width matters most.
     interval = binomtest(successes, n).proportion_ci(CONFIDENCE, method="wilson")
     return Estimate(value=successes / n, low=float(interval.low), high=float(interval.high), n=n)
@@ -349,7 +349,7 @@ def _drawn(columns: Sequence[Sequence[float]]) -> list[float]:
     try:
         import numpy as np
     except ImportError as error:
-        raise MissingExtraError("scipy", "bench") from error
+        raise MissingExtraError("scipy", "stats") from error
     differences = np.array(columns, dtype=float).T
     least = np.array([_least(column) for column in columns])
     reached = np.zeros(len(columns), dtype=int)
@@ -478,6 +478,6 @@ def _correlation(method: str, left: Sequence[float], right: Sequence[float]) -> 
     try:
         from scipy import stats
     except ImportError as error:
-        raise MissingExtraError("scipy", "bench") from error
+        raise MissingExtraError("scipy", "stats") from error
     call: Callable[[Sequence[float], Sequence[float]], tuple[float, float]] = getattr(stats, method)
     return float(call(left, right)[0])

@@ -20,7 +20,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final, NamedTuple
 
-from claimspan.errors import ConfigError, MissingExtraError
+from claimspan.errors import ConfigError
 from claimspan_demo.child_server import failed_to_start, is_healthy, stop
 
 __all__ = ["MODEL_NAME", "MODEL_SHA256", "ServedModel", "find_model", "launch", "serve_model"]
@@ -103,7 +103,7 @@ def launch(gguf: Path, *, threads: int | None = None) -> Generator[ServedModel]:
         ConfigError: The server did not start; the message contains the end of its log.
     """
     if importlib.util.find_spec("xllamacpp") is None:
-        raise MissingExtraError("xllamacpp", "demo")
+        raise ConfigError("'xllamacpp' is not installed: run `make demo` in the source")
     with TemporaryDirectory(prefix="claimspan-demo-") as folder:
         address, log = Path(folder, "address"), Path(folder, "log")
         process = _start(gguf, address, log, threads or min(_idle_cores(), _MAX_THREADS))

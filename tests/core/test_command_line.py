@@ -250,9 +250,7 @@ def test_without_typer_the_options_work_and_a_command_names_the_extra(tmp_path: 
         assert claimspan(option, path=tmp_path).returncode == 0
     failed = claimspan("estimate", "records.jsonl", path=tmp_path)
     assert failed.returncode == 2
-    assert errors(failed) == [
-        "claimspan: 'typer' is not installed: pip install 'claimspan[report]'"
-    ]
+    assert errors(failed) == ["claimspan: 'typer' is not installed: pip install 'claimspan[cli]'"]
 
 
 def test_an_application_with_all_commands_takes_the_name_of_one_first() -> None:

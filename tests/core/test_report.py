@@ -341,7 +341,7 @@ def test_a_page_is_small() -> None:
 
 def test_a_missing_jinja2_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "jinja2", None)
-    with pytest.raises(MissingExtraError, match=re.escape("claimspan[report]")):
+    with pytest.raises(MissingExtraError, match=re.escape("claimspan[cli]")):
         render_report([])
 
 

@@ -182,13 +182,13 @@ def test_without_scipy_a_slice_has_its_mean_and_the_page_says_what_gives_interva
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     entries = many_entries(12)
-    assert "install claimspan[bench]" not in render_report(entries)
+    assert "install claimspan[stats]" not in render_report(entries)
     monkeypatch.setitem(sys.modules, "numpy", None)
 
     slices = slices_of(entries, slice_keys(entries)[0], ["f1"])
 
     assert {(each.scores["f1"].n, each.scores["f1"].low) for each in slices} == {(4, None)}
-    assert "install claimspan[bench]" in render_report(entries)
+    assert "install claimspan[stats]" in render_report(entries)
 
 
 def test_every_record_of_a_page_knows_its_slices() -> None:

@@ -1,7 +1,7 @@
 """Names and behaviours of LlamaIndex that we lean on, and nobody documents.
 
 One test each, on the real package. A test that fails after an upgrade names what has moved; what
-breaks with it stands in ``docs/architecture.md``, in the row that names the test.
+breaks with it stands in ``docs/leaned_on.md``, in the row that names the test.
 """
 
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false

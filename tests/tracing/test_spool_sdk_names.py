@@ -1,4 +1,4 @@
-"""Names and behaviours of OpenTelemetry's SDK that the spool leans on; see docs/architecture.md."""
+"""Names and behaviours of OpenTelemetry's SDK that the spool leans on; see docs/leaned_on.md."""
 
 from __future__ import annotations
 

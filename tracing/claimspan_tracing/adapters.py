@@ -199,7 +199,7 @@ def guard_of(monitor: Monitor) -> Guard:
 
 
 def submit_ended(monitor: Monitor, tree: RunTree) -> None:
-    """Submit a tree whose spans are somebody else's and have ended; scores go to a carrier span.
+    """Submit a tree whose spans others have made and ended; scores go to a carrier span.
 
     Args:
         monitor: Takes the record.

@@ -403,7 +403,7 @@ class AlertSink:
 
         Args:
             alerts: What is watched.
-            on_alert: Called with each event; None calls nobody.
+            on_alert: Called with each event; None calls nothing.
             guard: Counts what a log provider of the application's raises.
         """
         self._guard = guard or Guard()

@@ -1,4 +1,4 @@
-"""Lets work of ours block, if somebody watches event loops for calls that do.
+"""Lets work of ours block, under a watch on event loops for calls that do.
 
 ``langgraph dev`` watches with blockbuster: there a call that blocks a thread with a running event
 loop raises. The loops of our own threads serve no request, and may read a file or write into a

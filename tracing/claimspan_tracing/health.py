@@ -426,7 +426,7 @@ def _handed_over(dispatcher: Dispatcher, timeout: float) -> Finding:
         if check is not None:
             _within(timeout, check)
     except TimeoutError:
-        found = f"{type(dispatcher).__name__} could reach nobody within {timeout:g} s"
+        found = f"{type(dispatcher).__name__} could not connect within {timeout:g} s"
         return Finding("judge", "failed", found, "check the address that it sends records to")
     except ClaimspanError as error:
         return Finding("judge", "failed", str(error))
@@ -487,7 +487,7 @@ def _check_traffic(settings: Settings, stats: Stats) -> Iterator[Finding]:
             "failed",
             f"{lost} of {lost + stats.evaluated} records to be evaluated have no scores, most of "
             f"them {worst}",
-            "see docs/production.md for what the state means, and the log of logger claimspan",
+            "see docs/operations.md for what the state means, and the log of logger claimspan",
         )
     if stats.export_failures or stats.spans_lost or stats.undelivered:
         yield Finding(

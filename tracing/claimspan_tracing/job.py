@@ -188,7 +188,7 @@ class KeptSpan:
     """16 hex digits."""
 
     attributes: Mapping[str, JsonValue] = field(default_factory=dict[str, JsonValue])
-    """What others have set, such as a span processor that stamps the tenant."""
+    """Attributes that others set, such as a span processor that stamps the tenant."""
 
 
 def union_of(retrievers: Iterable[RetrieverRun]) -> tuple[Chunk, ...]:
@@ -253,7 +253,7 @@ class Job:
     """Of the root span, as in the W3C header ``tracestate``."""
 
     root_ended: bool = False
-    """Whether the root span had ended when the job was made, because somebody else owns it."""
+    """Whether the root span had ended when the job was made, because another package owns it."""
 
     route: str
     """Name of the root run, as the framework shows it."""
@@ -274,7 +274,7 @@ class Job:
     """How it is known what was read, as ``claimspan.context.source``; empty without chunks."""
 
     chunks_found: int = 0
-    """Number of chunks that the generator read, before any was cut off; 0 where nobody counted."""
+    """Number of chunks that the generator read, before any was cut off; 0 if not counted."""
 
     rewritten: str = ""
     """What the retriever was asked whose chunks were read; empty if that is the query."""
@@ -292,7 +292,7 @@ class Job:
     """More about ``status``; empty if there is nothing to add."""
 
     feedback: float | None = None
-    """What a user had said about the response when the job was read; None if nobody had."""
+    """What a user had said about the response when the job was read; None if no user had."""
 
     decision: Decision | None = None
     """What the sampler decided; None before it was asked."""

@@ -42,7 +42,7 @@ EXIT_TIMEOUT: Final = 5.0
 """Seconds that the end of the process may take, with all monitors and providers together."""
 
 KERNEL_TIMEOUT: Final = 2.0
-"""As ``EXIT_TIMEOUT``, in a kernel of Jupyter where the application has set no other time. Jupyter
+"""As ``EXIT_TIMEOUT``, in a kernel of Jupyter if the application has set no other time. Jupyter
 asks a kernel to end, and after half of ``KernelManager.shutdown_wait_time``, 2.5 s, ends it by
 SIGTERM: every span that still waits for scores would be lost."""
 
@@ -54,7 +54,7 @@ RESERVE_SECONDS: Final = 5.0
 
 PROVIDER_SHARE: Final = 0.4
 """Share of what is kept that is left for the shutdown of providers, after their flush. Of the whole
-time it would be more than is kept, where that is long: records would end without any."""
+time it would be more than is kept, if that is long: records would end without any."""
 
 TEARDOWN_SECONDS: Final = 0.75
 """Time that is left to the interpreter, which takes its modules apart after the exit hooks. With
@@ -80,7 +80,7 @@ class Ending(Protocol):
         ...
 
     def wait_until_idle(self, timeout: float) -> bool:
-        """Wait until every record has its state; False where one has not, after ``timeout`` s."""
+        """Wait until every record has its state; False if one has not, after ``timeout`` s."""
         ...
 
     def begin_exporting(self) -> None:
@@ -92,11 +92,11 @@ class Ending(Protocol):
         ...
 
     def wait_ended(self, timeout: float) -> bool:
-        """Wait for what ``begin_ending`` began; False where it goes on after ``timeout`` s."""
+        """Wait for what ``begin_ending`` began; False if it goes on after ``timeout`` s."""
         ...
 
     def provider(self) -> ShutsDown | None:
-        """Return what its spans went to, where that can be shut down."""
+        """Return what its spans went to, if that can be shut down."""
         ...
 
 
@@ -110,7 +110,7 @@ class ShutsDown(Protocol):
 
 
 class Restarting(Protocol):
-    """What a forked child has to begin anew, as it has neither threads nor free locks."""
+    """An object that begins anew in a forked child, which has neither threads nor free locks."""
 
     def restart_in_child(self) -> None:
         """Forget threads, and make new locks."""
@@ -293,7 +293,7 @@ def drain(timeout: float) -> bool:
         timeout: Seconds that all of it may take.
 
     Returns:
-        False where a judge, a span processor or an exporter hangs, so that something is lost.
+        False if a judge, a span processor or an exporter hangs, so that something is lost.
     """
     timeout -= min(TEARDOWN_SECONDS, TEARDOWN_SHARE * timeout)
     if not _ends_by:
@@ -342,7 +342,7 @@ def seconds_left(deadline: float) -> float:
 
 
 def within(deadline: float, call: Callable[[], bool]) -> bool:
-    """Run a call that may not heed its own timeout; False where it has not returned in time."""
+    """Run a call that may not heed its own timeout; False if it has not returned in time."""
     outcome: list[bool] = []
     try:
         thread = start_daemon(lambda: outcome.append(call()), "claimspan-flush")
@@ -386,7 +386,7 @@ _forked: Final[list[int]] = []
 
 
 def _after_fork() -> None:
-    """Begin anew in a forked child; what the parent has under way is the parent's to end."""
+    """Begin anew in a forked child; the parent ends its own records."""
     _forked[:] = [os.getpid()]
     exit_threads.forget(wanted=len(_own_providers))
     _ends_by.clear()

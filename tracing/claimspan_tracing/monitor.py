@@ -92,7 +92,7 @@ class Monitor:
             evaluates only what needs none.
         sample: Share of the records to evaluate, 0.0 to 1.0, or a sampler. None evaluates all of
             them, as far as the other bounds allow it, and says in the log once what a thousand
-            cost where the judge is paid for and there is no ``budget``.
+            cost if the judge is paid for and there is no ``budget``.
         hold_seconds: How long the spans of a query wait for its scores, from the end of its
             root. Scores that come later go to a carrier span.
         tracer_provider: Where the spans go.
@@ -100,17 +100,17 @@ class Monitor:
             the evaluation; more are refused with ``queue_full``.
         max_queue_bytes: Approximate bytes of text that these may keep alive.
         sinks: Write finished records to further places, in order, after our own.
-        on_result: Called with the ``Finished`` of every record that was evaluated, also where
+        on_result: Called with the ``Finished`` of every record that was evaluated, also if
             its scores came late. It may be asynchronous, and then takes 30 s at most. It runs on
-            a thread of its own and delays nobody; where it raises, or 1,000 results wait for it,
+            a thread of its own and delays no answer; if it raises, or 1,000 results wait for it,
             a result is lost and counted in ``stats.undelivered``. It is not called twice with
             one.
         alerts: Thresholds for the means of scores, and for the shares of states. An alert that
             fires or resolves is a ``claimspan.alert`` log event and a line in the log.
         on_alert: Called with each ``AlertEvent`` as well, as ``on_result`` is with results.
-        redact: Takes out of every text what nobody may see, before any judge, span, sink or
+        redact: Takes out of every text what must not be seen, before any judge, span, sink or
             file gets it: ``callable(text)``, or ``"pii"`` for ``PiiRedactor()``. Called on a
-            thread of its own. Where it raises, or does not return within 5 s, the text is left
+            thread of its own. If it raises, or does not return within 5 s, the text is left
             out; a record that the judge cannot read for that ends as ``judge_error``. Samplers
             and the look-up of ground truth are this process's own: samplers get raw facts, the
             look-up gets what the judge gets.
@@ -130,7 +130,7 @@ class Monitor:
             wait, ``await aflush()`` instead.
         exit_timeout: Seconds that the end of the process may take in all, whatever hangs. With
             several monitors, the longest counts. A kernel of Jupyter, which is killed sooner, takes
-            2 s where none has set another time than the default.
+            2 s if none has set another time than the default.
         worker: Where the judge computes: ``"thread"``, or ``"process"`` for a process of its own,
             which takes no turn at this interpreter. The judge is then given by name, or has a
             method ``arguments()``. None takes ``CLAIMSPAN_WORKER``, else a thread, and for records
@@ -291,7 +291,7 @@ class Monitor:
 
         ``with monitor.collect_records() as records:`` around ``chain.invoke(question, ...)``. Each
         handle has the ``trace_id`` and the ``span_id`` of the query, and ``feedback(value)`` at any
-        later time. A query is in the list from its start, also while it runs and where it raises.
+        later time. A query is in the list from its start, also while it runs and if it raises.
         Threads and tasks that take the context along, such as those of ``chain.batch``, add to the
         same list; requests that are served side by side have lists of their own. Queries whose
         spans an instrumentor of OpenInference makes are not in it.
@@ -303,7 +303,7 @@ class Monitor:
     ) -> None:
         """Note what a user said about a response, at any time. Returns at once.
 
-        It is written as a ``gen_ai.evaluation.result`` event with the name ``user_feedback``. Where
+        It is written as a ``gen_ai.evaluation.result`` event with the name ``user_feedback``. If
         the sampler has a rule about ``feedback()``, it also decides: about a record that is still
         under way as a fact, about one that was not sampled once more. Scores that come so late go
         to a carrier span, with weight 0, since they are no random sample.
@@ -348,7 +348,7 @@ class Monitor:
             timeout: Seconds to wait at most.
 
         Returns:
-            False where something is left, or was dropped or not delivered since the last flush.
+            False if something is left, or was dropped or not delivered since the last flush.
         """
         return self.engine.flush(timeout)
 
@@ -376,7 +376,7 @@ class Monitor:
 
     def _new_engine(self) -> Engine:
         engine = Engine(self._settings)
-        # The threads of an engine keep it alive, so it is told when nobody can use it any more.
+        # The threads of an engine keep it alive, so it is told when it can be used no more.
         self._retire = weakref.finalize(self, engine.retire)
         self._retire.atexit = False  # at exit, its records are waited for
         return engine

@@ -67,7 +67,7 @@ def observe(
             usual name (``query``, ``question``, ...), else the first text.
         response_key: Where the answer is in what the function returns: a key, a path or a callable.
         metadata: What is known about every query.
-        options: Options of ``Monitor``; whoever gives equal ones shares a monitor.
+        options: Options of ``Monitor``; equal ones share a monitor.
 
     Raises:
         ConfigError: What is decorated is no function, both a monitor and options are given, or an
@@ -195,7 +195,7 @@ def _stream(
             finally:  # what puts its things away may raise, too
                 record.end(left)
             raise
-        except BaseException as thrown:  # noqa: BLE001 - whoever reads may throw anything into it
+        except BaseException as thrown:  # noqa: BLE001 - its reader may throw anything into it
             step = functools.partial(inner.throw, thrown)
 
 

@@ -221,7 +221,7 @@ def checked_redaction(
     """Return what the options ``redact`` and ``redact_for`` stand for; None without a redactor.
 
     Raises:
-        ConfigError: One of them is unknown, or both together keep nobody from the raw texts.
+        ConfigError: One of them is unknown, or both together keep raw texts from no reader.
         MissingExtraError: The built-in redactor needs packages that are not installed.
     """
     # A str is a collection, too: of letters.
@@ -252,7 +252,7 @@ def checked_redaction(
 
 
 CAPTURE_VARIABLE: Final = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
-"""OpenTelemetry's switch. It can only forbid: whoever runs a service may know better than its code,
+"""OpenTelemetry's switch. It can only forbid: an operator may know better than the code,
 and our own option is the one that allows."""
 
 _ON_SPANS: Final = frozenset({"span_only", "span_and_event", "true", "1", "yes", "on"})
@@ -291,7 +291,7 @@ def checked_spool(value: str | Path | None) -> Path | None:
 
     Raises:
         ConfigError: It is no path, there is a link, a directory or a device, or the file is
-            somebody else's.
+            others'.
     """
     if value is None:
         return None
@@ -378,7 +378,7 @@ def _check_call(name: str, call: object, dispatch: Dispatcher | None) -> None:
     if not callable(call):
         raise _wrong_type(f"{name} is", call, "a function")
     if inspect.isgeneratorfunction(call) or inspect.isasyncgenfunction(call):
-        raise ConfigError(f"{name} is a generator, whose body nobody would run: use no yield in it")
+        raise ConfigError(f"{name} is a generator, whose body would not run: use no yield in it")
     _refuse_dispatch(name, dispatch)
 
 

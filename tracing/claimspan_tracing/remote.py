@@ -64,7 +64,7 @@ GRACE_SECONDS: Final = 2.0
 """How long a judge may take to heed the end of its time before its thread is given up."""
 
 CLOSE_SECONDS: Final = 5.0
-"""How long sinks may deliver at the end: as long as a monitor's ``exit_timeout``. Whoever stops a
+"""How long sinks may deliver at the end: as long as a monitor's ``exit_timeout``. What stops a
 worker commonly waits 10 s before it is killed."""
 
 MAX_THREADS: Final = 8
@@ -115,8 +115,8 @@ class RemoteEvaluation:
             carriers: One made as None makes it, which sends the carriers elsewhere.
             sinks: Write finished records to further places, in order, after our own. Those that
                 deliver on threads of their own are started here, and flushed by ``close``.
-            redact: Takes out of ground truths and of what the judge says what nobody may see. The
-                jobs themselves come redacted where the application does so.
+            redact: Takes out of ground truths and of what the judge says what must not be seen. The
+                jobs themselves come redacted if the application does so.
             budget: What judging may cost. With a store it is shared by all workers.
 
         Raises:
@@ -170,34 +170,34 @@ class RemoteEvaluation:
             self._replace(thread)
             reason = f"the judge blocked its thread for {seconds:g} s"
             return Outcome(status=Status.TIMEOUT, reason=reason)
-        except BaseException:  # a limit of the worker's own: nobody waits for the judge any more
+        except BaseException:  # a limit of the worker's own: the job no longer waits for the judge
             thread.call(evaluation.cancel)
             raise
 
     def write(self, job: Job, outcome: Outcome) -> bool:
         """Write the scores of a job to carriers, to events, metrics and the user's sinks.
 
-        An outcome without scores goes to the user's sinks, and to an event where the judge failed.
+        An outcome without scores goes to the user's sinks, and to an event if the judge failed.
 
         Returns:
-            False where a carrier could not be exported: call it again, or let another worker do
+            False if a carrier could not be exported: call it again, or let another worker do
             so. The other sinks have not been called then.
         """
         # An empty context: what is current around the call is no part of the query's trace.
         finished = Finished(job, replace(outcome, late=True))
-        # Both may forbid it: the application, and whoever runs the worker.
+        # Both may forbid it: the application and the worker.
         if not checked_capture(job.capture_content):
             finished = finished_without_content(finished)
         return Context().run(self._write, finished)
 
     def close(self, timeout: float = CLOSE_SECONDS) -> bool:
-        """End the threads, have the sinks deliver, and end the provider where it is ours.
+        """End the threads, have the sinks deliver, and end the provider if it is ours.
 
         Args:
             timeout: Seconds that the sinks may take.
 
         Returns:
-            False where a sink has something left that nobody will deliver any more.
+            False if a sink has something left that will not be delivered.
         """
         self._thread.stop(GRACE_SECONDS)
         self._evaluator.close()
@@ -220,7 +220,7 @@ class RemoteEvaluation:
         for sink in self._sinks:
             try:
                 sink.write(finished)
-            except BaseException as error:  # noqa: BLE001 - one sink that fails stops nobody else
+            except BaseException as error:  # noqa: BLE001 - one sink that fails stops no other
                 self.guard.swallow(error)
         return True
 
@@ -277,7 +277,7 @@ class _Evaluation:
             outcome = await self._evaluator.evaluate(self._job, self._seconds)
         except asyncio.CancelledError:  # by us: the core turns a judge's own into an error
             outcome = Outcome(status=Status.SHUTDOWN)
-        except BaseException as error:  # noqa: BLE001 - on our own thread nobody else can receive it
+        except BaseException as error:  # noqa: BLE001 - on our own thread no other code can receive it
             self._guard.swallow(error)
             outcome = Outcome(status=Status.JUDGE_ERROR, reason="claimspan failed inside")
         self.outcome.set_result(outcome)
@@ -299,7 +299,7 @@ def carrier_span_id(job: Job, judge: Judge, name: str = semconv.SPAN_EVALUATE) -
     """Return the span id of a carrier with the scores that a judge gives a job.
 
     Every worker that writes the scores of this judge, in this version, uses the same id. A backend
-    that keeps one span per id shows them once, also where a job is evaluated twice.
+    that keeps one span per id shows them once, also if a job is evaluated twice.
     """
     version = getattr(judge, "version", "")
     text = "\0".join((_CARRIERS[name], *job.key, judge.name, str(version)))

@@ -121,7 +121,7 @@ USER_KEYS: Final = (USER_ID, "user_id")
 LLM_MODEL_NAME: Final = "llm.model_name"
 LLM_PROVIDER: Final = "llm.provider"
 LLM_SYSTEM: Final = "llm.system"
-"""Whose API is called, as ``openai`` where the provider is ``azure``."""
+"""Whose API is called, as ``openai`` if the provider is ``azure``."""
 LLM_PARAMETERS: Final = "llm.invocation_parameters"
 """JSON object of the parameters of a request."""
 LLM_TEMPLATE: Final = "llm.prompt_template.template"

@@ -77,7 +77,7 @@ def default_monitor(monitor: Monitor | None, options: MonitorOptions) -> Monitor
     with may_block(), _shared.lock:
         key |= {("read", _changed(options.get("ground_truth")))}
         found = _shared.monitors.get(key)
-        # One that was shut down takes no more records: whoever comes next needs another.
+        # One that was shut down takes no more records: the next caller needs another.
         if found is None or found[0].is_shut_down:
             found = _shared.monitors[key] = (Monitor(**options), options)
         _shared.monitors.move_to_end(key)

@@ -209,7 +209,7 @@ class Walk:
     """Bytes of text that may still be kept."""
 
     margin: int = 0
-    """Bytes kept of each text beyond its bound, for whoever cuts it there."""
+    """Bytes kept of each text beyond its bound, for the one that cuts it there."""
 
     def text(self, value: object, max_bytes: int) -> str:
         """Return a value as a text; the empty text if there is no room for it."""

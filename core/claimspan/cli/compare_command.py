@@ -49,7 +49,7 @@ def compare_command(
     """Compare systems over one dataset, with intervals and tests.
 
     Every mean has its bootstrap interval. A system is called better or worse than the baseline
-    where a paired permutation test shows it, adjusted for all tests of the table.
+    if a paired permutation test shows it, adjusted for all tests of the table.
     """
     refuse_input(markdown, files, option="--markdown")
     found = compare_files(

@@ -41,7 +41,7 @@ def dataset(
     """Make a ground-truth file of a public question-answering dataset.
 
     Nothing is downloaded. Questions without an answer are left out of the file and counted. Exits
-    with 1 where lines could not be read.
+    with 1 if lines could not be read.
     """
     # The dataset is read while the output is written.
     refuse_input(output, [file], option="-o")

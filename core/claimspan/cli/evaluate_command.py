@@ -187,8 +187,8 @@ def evaluate_command(
 ) -> None:
     """Evaluate a file of records, here or on Celery workers.
 
-    Rows that are no records are skipped and counted. Exits with 1 where a row was skipped, or a
-    record could not be evaluated, and with 2 where there is nothing to evaluate.
+    Rows that are no records are skipped and counted. Exits with 1 if a row was skipped, or a
+    record could not be evaluated, and with 2 if there is nothing to evaluate.
     """
     chooses = metrics is not None or bool(criteria or thresholds)
     if celery and (judge is not None or judge_options):

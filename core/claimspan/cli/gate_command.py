@@ -81,9 +81,9 @@ def gate_command(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Fail where scores are too low, or worse than before.
+    """Fail if scores are too low, or worse than before.
 
-    Exits with 1 where a rule does not hold: a threshold, a metric that got worse than the
+    Exits with 1 if a rule does not hold: a threshold, a metric that got worse than the
     baseline's by more than chance, or too many records without an evaluation.
     """
     gate = Gate(

@@ -47,7 +47,7 @@ SUMMARIES: Final = {
     "doctor": "Check tracer provider, exporter, judge and ground truth, and say what to do.",
     "estimate": "Estimate what evaluating a file will cost.",
     "evaluate": "Evaluate a file of records, here or on Celery workers.",
-    "gate": "Fail where scores are too low, or worse than before.",
+    "gate": "Fail if scores are too low, or worse than before.",
     "judge-agreement": "Measure how far judges agree with human labels.",
     "label": "Make a page that opens offline, on which people label claims.",
     "report": "Turn traces or results into one HTML page that opens offline.",
@@ -93,8 +93,8 @@ def main() -> None:
     except KeyboardInterrupt:
         sys.exit(_INTERRUPTED)
     except BrokenPipeError:
-        # Whoever read the output has read enough, such as `head`. The interpreter would write what
-        # is left once more at its end, and fail with a traceback.
+        # The reader of the output, such as `head`, has read enough. The interpreter would
+        # write what is left once more at its end, and fail with a traceback.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(_PIPE_CLOSED)
 
@@ -119,12 +119,12 @@ def build_app(name: str | None = None) -> Typer:
             f"there is no command {called!r}: {told}`claimspan --help` lists all commands"
         )
     if name is not None and not _is_present(commands[name]):
-        # Before typer is looked for: to install that for a command that is not there helps nobody.
+        # Before typer is looked for: to install that for a command that is not there is of no use.
         raise ConfigError("the demo is not in the installed package: run `make demo` in the source")
     try:
         from typer import Typer
     except ImportError as error:
-        raise MissingExtraError("typer", "report") from error
+        raise MissingExtraError("typer", "cli") from error
     app = Typer(add_completion=False, pretty_exceptions_enable=False)
     present = [each for each, entry in commands.items() if _is_present(entry)]
     for each in present if name is None else [name]:

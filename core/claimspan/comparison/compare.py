@@ -102,7 +102,7 @@ def compare_systems(
         baseline: Name of the one that the others are compared with; None for the first.
         metrics: Names of metrics, or sets of them: ``default``, ``paper`` (the columns of
             RAGChecker's paper), ``all``. None is ``default``: what is measured by default, the
-            metrics of the user's own, and ``low``, the share of low records; and ``paper`` where
+            metrics of the user's own, and ``low``, the share of low records; and ``paper`` if
             results are RAGChecker's.
         slice_by: Metadata key: the same is done for the records of each of its values.
         group_by: Metadata key: records with the same value, such as those of one document, are
@@ -188,7 +188,7 @@ def _adjusted(
     )
 
     def difference(place: int, row: _Measured, name: str) -> Difference | None:
-        """The difference with what it shows: what the test has not shown is none."""
+        """The difference with its verdict: a difference that the test does not show is none."""
         if name not in row.differences:
             return None
         p_value, is_lower = adjusted[place, row.system.name, name], directions[name]

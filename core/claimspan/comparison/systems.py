@@ -41,7 +41,7 @@ class ScoredRow:
     """The scores of one record."""
 
     key: str
-    """The record's id, else its query: what the same record has in another system's file."""
+    """The record's id, else its query: both are the same in another system's file."""
 
     scores: Mapping[str, float]
     """Metric to value; an undefined metric is absent."""

@@ -65,7 +65,7 @@ class Budget:
     evaluation; a day starts at 00:00 UTC. One budget may serve many judges and threads.
 
     Without a store it counts within one process, from zero. With one, all processes that use the
-    store share the limits of the day. Where the store fails, each process goes on with its own
+    store share the limits of the day. If the store fails, each process goes on with its own
     count and the same limits, and books what it has spent when the store is back.
     """
 
@@ -153,7 +153,7 @@ class Budget:
             maximum: Upper bound of what the call can cost.
 
         Yields:
-            The reservation; the block sets its ``spent`` to what the call has cost.
+            The reservation; the block sets its ``spent`` to the cost of the call.
 
         Raises:
             BudgetExceededError: The call could exceed a limit.
@@ -316,7 +316,7 @@ class _SharedCount:
         return await self._off_loop(lambda: self._store.spent(day))
 
     def spent(self, day: int) -> Usage | None:
-        """What all processes have spent on a day; None if the store is away. Blocks."""
+        """The usage of all processes on a day; None if the store is away. Blocks."""
         return self._guarded(lambda: self._store.spent(day))
 
     async def _off_loop(self, call: Callable[[], _T]) -> _T | None:

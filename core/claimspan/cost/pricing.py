@@ -78,7 +78,7 @@ def price_of(model: str) -> Price | None:
 
 
 _OWN_MACHINE: Final = ("ollama/", "ollama_chat/", "hosted_vllm/", "lm_studio/")
-"""Prefixes by which LiteLLM finds models that nobody sends a bill for."""
+"""Prefixes by which LiteLLM finds models that are free of charge."""
 
 
 def _key(name: str) -> str:

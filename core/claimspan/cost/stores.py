@@ -101,7 +101,7 @@ class BudgetStore(Protocol):
         ...
 
     def settle(self, day: int, key: str, spent: Usage) -> None:
-        """End a reservation, and book what the call has cost.
+        """End a reservation, and book the cost of the call.
 
         A reservation whose process died is booked at its maximum after some time; if that has
         happened to a process that lives, this corrects it. An unknown key is booked as well.

@@ -70,7 +70,7 @@ class Usage(BaseModel):
         return counts == 0 and self.cost_usd < _ROUNDING
 
     def beyond(self, other: Usage) -> Usage:
-        """What this usage has more than another, field by field; the time is left out."""
+        """This usage less another, field by field; the time is left out."""
         return Usage(
             calls=max(0, self.calls - other.calls),
             input_tokens=max(0, self.input_tokens - other.input_tokens),
@@ -181,7 +181,7 @@ async def within_record_limits(tokens: int) -> AsyncGenerator[None]:
 
 
 def lift_record_limits(calls: int | None, tokens: int | None) -> None:
-    """Raises the limits of the record to what the user has set for the judge; None raises none."""
+    """Raises the limits of the record to the user's for the judge; None raises none."""
     meter = _meter.get()
     if meter is None:
         return

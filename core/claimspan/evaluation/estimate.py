@@ -134,7 +134,7 @@ async def aestimate(
 
 
 def _estimate(records: int, used: Usage, price: Price | None, judge: ModelJudge | None) -> Estimate:
-    """The estimate for what a rehearsal has used; reasoning is what a rehearsal has none of."""
+    """The estimate for the usage of a rehearsal, which does not reason."""
     most = judge.chat_model.dialect.reasoning_tokens if judge is not None and judge.reasons else 0
     with_reasoning = used.output_tokens + used.calls * min(REASONING_TOKENS_PER_CALL, most)
     low, high = (

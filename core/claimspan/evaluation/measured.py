@@ -69,7 +69,7 @@ class Measured(BaseModel):
     """Version of the judge; empty if it has none."""
 
     usage: Usage = Usage()
-    """What the verdicts have cost."""
+    """The cost of the verdicts."""
 
     error: str | None = None
     """Why there are no verdicts; None if there are."""

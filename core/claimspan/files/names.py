@@ -64,7 +64,7 @@ _EXACT: Final = 1e15
 
 
 def is_absent(value: object) -> bool:
-    """Whether a value stands for none: null, or what a data frame has in its place."""
+    """Whether a value stands for none: null, or a data frame's sign for it."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return True
     # By name, since pandas is no dependency.

@@ -56,7 +56,7 @@ def open_private(path: str | Path, flags: int) -> int:
         OSError: The file cannot be opened, is a symbolic link (``ELOOP``), or is no regular file
             (``EISDIR`` or ``ENODEV``). ``cannot_write`` says what to do about it.
     """
-    # O_NONBLOCK: a FIFO that nobody reads would hang ``open`` for ever.
+    # O_NONBLOCK: a FIFO without a reader would hang ``open`` for ever.
     handle = os.open(path, flags | _NOFOLLOW | _NONBLOCK | _NOCTTY, OWNER_ONLY)
     try:
         _check_and_tighten(os.fstat(handle), str(path), handle)
@@ -161,7 +161,7 @@ def _replaced(path: Path, *, what: str) -> Generator[int]:
             os.replace(name, path)
         except BaseException:
             # Also after Ctrl-C: half a file with users' texts must not stay behind under a name
-            # that nobody looks for.
+            # that are not looked for.
             with suppress(OSError):
                 os.unlink(name)
             raise
@@ -250,7 +250,7 @@ def _check_and_tighten(found: os.stat_result, path: str, target: int | Path) -> 
     if not stat.S_IMODE(found.st_mode) & 0o077 or os.name != "posix":
         return
     try:
-        # Not for the superuser either: it may be writing into a file that is somebody else's.
+        # Not for the superuser either: it may be writing into a file of another user.
         if found.st_uid != os.geteuid():
             raise PermissionError(errno.EPERM, os.strerror(errno.EPERM), path)
         os.chmod(target, OWNER_ONLY)

@@ -6,7 +6,7 @@
 - ``llm``: ``OpenAIJudge`` asks a language model behind an OpenAI-compatible endpoint,
   ``ModelJudge`` any ``ChatModel``.
 - ``choice``: the judge that a name or a model object of a framework stands for.
-- ``cascade``: ``CascadeJudge`` asks a strong judge only where a cheap one is not sure.
+- ``cascade``: ``CascadeJudge`` asks a strong judge only if a cheap one is not sure.
 - ``calibrated``: ``CalibratedJudge`` reads a judge's probabilities as people label one's traffic.
 
 Judges that need a client or a runtime are loaded on first use, so that the import stays fast.

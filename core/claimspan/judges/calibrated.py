@@ -89,7 +89,7 @@ class JudgeCalibration(BaseModel):
         return 1 / (1 + math.exp(-min(max(odds, -_MOST_ODDS), _MOST_ODDS)))
 
     def label(self, label: Label, entailed: float) -> Label:
-        """The label of a claim by the threshold, where only its p(entailed) is known.
+        """The label of a claim by the threshold, if only its p(entailed) is known.
 
         Returns:
             Entailed from the threshold on. Below it the judge's own, and neutral in place of
@@ -184,7 +184,7 @@ class CalibratedJudge:
         return f"{getattr(self.judge, 'version', '')}+{self.calibration.digest}"
 
     def check_budget(self, budget: Budget) -> None:
-        """Checks that the judge can keep to a budget, where it has such a check.
+        """Checks that the judge can keep to a budget, if it has such a check.
 
         Raises:
             ConfigError: It cannot.

@@ -1,6 +1,6 @@
 """``CascadeJudge``: a cheap judge decides what it is sure of, a strong judge decides the rest.
 
-A strong judge costs money or time for every verdict. Where a cheap judge's probability is near 0 or
+A strong judge costs money or time for every verdict. If a cheap judge's probability is near 0 or
 1, its verdict is nearly always the same.
 """
 
@@ -63,7 +63,7 @@ class Thresholds(BaseModel):
             entailed: Probability of ``Label.ENTAILED``, 0 to 1.
 
         Returns:
-            False as well where the label and the probability point to different sides.
+            False as well if the label and the probability point to different sides.
         """
         return entailed >= self.high if label is Label.ENTAILED else entailed <= self.low
 
@@ -76,7 +76,7 @@ _LEXICAL_THRESHOLDS: Final = Thresholds(low=0.19, high=0.72)
 
 
 class CascadeJudge:
-    """Asks a strong judge only where a cheap judge is not sure.
+    """Asks a strong judge only if a cheap judge is not sure.
 
     Claims come from the strong judge, since every verdict depends on them. A claim that one chunk
     surely entails is still checked against the other chunks: every cell of the matrix counts in
@@ -110,7 +110,7 @@ class CascadeJudge:
         if isinstance(strong, ContextJudge):
             # On the object: a cascade of judges that read no context must not seem to read one.
             self.check_context: Final = partial(self._check_context, strong)
-            """As ``ContextJudge.check_context``; only where the strong judge has it."""
+            """As ``ContextJudge.check_context``; only if the strong judge has it."""
         for judge in (cheap, strong):
             if isinstance(judge, CriteriaJudge):
                 self.grade = judge.grade
@@ -128,7 +128,7 @@ class CascadeJudge:
         return f"{versions[0]}>{self.thresholds.low:g}-{self.thresholds.high:g}>{versions[1]}"
 
     def check_budget(self, budget: Budget) -> None:
-        """Checks that both judges can keep to a budget, where they have such a check.
+        """Checks that both judges can keep to a budget, if they have such a check.
 
         Raises:
             ConfigError: One of them cannot.
@@ -144,7 +144,7 @@ class CascadeJudge:
     async def extract_at_most(
         self, text: str, max_claims: int, *, question: str | None = None
     ) -> list[Claim]:
-        """Returns the claims that the strong judge extracts, limited where it can be."""
+        """Returns the claims that the strong judge extracts, limited if it can be."""
         if isinstance(self.strong, ClaimLimitedJudge):
             return await self.strong.extract_at_most(text, max_claims, question=question)
         return await self.strong.extract_claims(text, question=question)
@@ -184,7 +184,7 @@ class CascadeJudge:
         context: Sequence[int],
         question: str | None = None,
     ) -> VerdictMatrix:
-        """Decides single cells as ``check_cells`` does, and joint ones where it is sure of them."""
+        """Decides single cells as ``check_cells`` does, and joint ones if it is sure of them."""
         cheap = await self._cheap_with_context(claims, references, cells, context, question)
         unsure = {(i, j) for i, j in cells if not self.thresholds.accepts(cheap[i][j])}
         found = (
@@ -224,7 +224,7 @@ class CascadeJudge:
         return VerdictMatrix.of(rows, joint + 1)
 
     def _undisputed(self, verdicts: Sequence[Verdict | None]) -> Verdict | None:
-        """The verdict that entails a claim most, where it is accepted and none contradicts it."""
+        """The verdict that entails a claim most, if it is accepted and none contradicts it."""
         if any(each is not None and each.label is Label.CONTRADICTED for each in verdicts):
             return None
         sure = [

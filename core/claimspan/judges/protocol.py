@@ -61,10 +61,10 @@ class Judge(Protocol):
 
         Args:
             text: A response or a ground truth.
-            question: The query that it answers, where known.
+            question: The query that it answers, if known.
 
         Returns:
-            The claims in the order of the text; an empty list where it makes none.
+            The claims in the order of the text; an empty list if it makes none.
 
         Raises:
             JudgeError: The judge failed.
@@ -79,7 +79,7 @@ class Judge(Protocol):
         Args:
             claims: The claims to check.
             references: The texts to check against, each on its own.
-            question: The query, where known.
+            question: The query, if known.
 
         Returns:
             A matrix of shape ``(len(claims), len(references))``; a cell that could not be
@@ -114,7 +114,7 @@ class SparseJudge(Judge, Protocol):
             claims: The claims to check.
             references: The texts to check against, each on its own.
             cells: Which claim against which reference.
-            question: The query, where known.
+            question: The query, if known.
 
         Returns:
             A matrix of shape ``(len(claims), len(references))``; a cell that was not asked for, or
@@ -184,7 +184,7 @@ class ContextJudge(SparseJudge, Protocol):
             cells: Which claim against which reference. The column ``len(references)`` stands for
                 the context.
             context: Indices of the references that are read together, in the order of their rank.
-            question: The query, where known.
+            question: The query, if known.
 
         Returns:
             A matrix of shape ``(len(claims), len(references) + 1)``, whose last column has the
@@ -219,7 +219,7 @@ class ClaimLimitedJudge(Judge, Protocol):
         Args:
             text: A response or a ground truth.
             max_claims: Claims that are of use; the caller leaves out what comes after them.
-            question: The query that the text answers, where known.
+            question: The query that the text answers, if known.
 
         Returns:
             As ``extract_claims``.

@@ -313,7 +313,7 @@ def _tell_apart(scores: Sequence[float], are_entailed: Sequence[bool]) -> bool:
 
 
 def _threshold(pairs: Sequence[tuple[float, bool]]) -> float:
-    """The threshold with the fewest disagreements, where it is better than 0.5 beyond chance."""
+    """The threshold with the fewest disagreements, if it is better than 0.5 beyond chance."""
     best, wrong = min(_candidates(pairs), key=lambda each: (each[1], abs(each[0] - _OWN_THRESHOLD)))
     before = sum((score >= _OWN_THRESHOLD) != is_entailed for score, is_entailed in pairs)
     low, high = sorted((best, _OWN_THRESHOLD))

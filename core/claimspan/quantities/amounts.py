@@ -1,7 +1,7 @@
 """Finds the amounts of a text: numbers with sign, scale word, currency or unit, as written.
 
 An amount keeps what was written apart, since a bare ``1,577`` is a thousandth of a million of what
-it means where the question says "in millions".
+it means if the question says "in millions".
 """
 
 from __future__ import annotations
@@ -303,7 +303,7 @@ class Amount(NamedTuple):
     """What the number is; most are values."""
 
     sign: _Sign
-    """How it is marked as negative."""
+    """The minus sign or the parenthesis that makes it negative; empty if it is positive."""
 
     start: int
     """Where it begins in the text."""

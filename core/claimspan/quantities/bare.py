@@ -95,11 +95,11 @@ def check_value(claim: str, reference: str, question: str | None = None) -> Verd
         claim: The text of the claim.
         reference: The text to check it against.
         question: The question, whose scale ("in USD millions") and unit ("as a percentage") hold
-            for numbers that are written without; None where unknown.
+            for numbers that are written without; None if unknown.
 
     Returns:
-        Entailed where the text gives every value of the claim. Contradicted where it gives another
-        value for what is asked. None where the claim is no bare value, or the text gives no value
+        Entailed if the text gives every value of the claim. Contradicted if it gives another
+        value for what is asked. None if the claim is no bare value, or the text gives no value
         for it: then the check knows nothing, and a judge decides by other means.
     """
     claimed = _bare_values(claim)
@@ -161,7 +161,7 @@ def _bare_values(claim: str) -> Values:
 
 
 def _if_alone(claim: str, values: Values) -> Values:
-    """The values of a claim; none where it says anything beside them."""
+    """The values of a claim; none if it says anything beside them."""
     found = values._replace(amounts=[a for a in values.amounts if a.kind != "label"])
     covered = 0
     rest: list[str] = []

@@ -60,7 +60,7 @@ class Asked(NamedTuple):
     """What a question says about the value that answers it."""
 
     scale: Decimal | None = None
-    """The factor of the answer's numbers, such as 1e6; None where the question names none."""
+    """The factor of the answer's numbers, such as 1e6; None if the question names none."""
 
     in_percent: bool = False
     """Whether a number without a unit is a percentage, or the share that it stands for."""
@@ -93,10 +93,10 @@ def asked_value(question: str | None) -> Asked:
     """Reads a question.
 
     Args:
-        question: The question that a claim answers; None where unknown.
+        question: The question that a claim answers; None if unknown.
 
     Returns:
-        What it says about the value; the defaults where it says nothing.
+        What it says about the value; the defaults if it says nothing.
     """
     if not question or not question.strip():
         return Asked()
@@ -118,7 +118,7 @@ def stated_scale(text: str) -> Decimal | None:
     """Returns the factor that a text states for its numbers: ``in USD millions``, ``(Thousands)``.
 
     Returns:
-        The factor; None where the text states none, or more than one.
+        The factor; None if the text states none, or more than one.
     """
     found = {
         SCALES[next(filter(None, match.groups())).casefold()] for match in _SCALED.finditer(text)
@@ -204,7 +204,7 @@ def date_relation(claimed: Date, given: Date) -> Relation:
     """Compares two dates by the parts that both have.
 
     Returns:
-        The same where the text's date has every part of the claim's; open where it agrees, but
+        The same if the text's date has every part of the claim's; open if it agrees, but
         leaves a part out.
     """
     ours, theirs = _parts(claimed, given), _parts(given, claimed)
@@ -303,7 +303,7 @@ def is_same_value(
 ) -> bool:
     """Tells whether a text gives the amount that a claim names.
 
-    Two amounts are the same where the one of more digits rounds to the one of fewer; where the
+    Two amounts are the same if the one of more digits rounds to the one of fewer; if the
     question asks for a calculation, they may differ by one in the last digit. What the question
     says about scale and unit holds for numbers that are written without. Percentages equal the
     shares that they stand for; other units never equal each other.
@@ -312,7 +312,7 @@ def is_same_value(
         claimed: The amount of the claim.
         given: An amount of the text.
         asked: What the question asks for.
-        given_scale: The scale that the text states for its tables; None where it states none.
+        given_scale: The scale that the text states for its tables; None if it states none.
         may_be_negative: Whether the text speaks of a loss or a decline beside ``given``.
     """
     if claimed.kind in EXACT or given.kind in EXACT:
@@ -399,7 +399,7 @@ def _step(amount: Amount, asked: Asked) -> Decimal:
 
 
 def _share_digits(amount: Amount, asked: Asked) -> int:
-    """Two more decimals for a share, where the question counts those of a percentage."""
+    """Two more decimals for a share, if the question counts those of a percentage."""
     return 2 if asked.in_percent and not amount.unit and abs(amount.value) < 1 else 0
 
 

@@ -82,7 +82,7 @@ LANGUAGE_WORDS: Final = {
     )
     for language, words in _TABLES["function_words"].items()
 }
-"""Words by which a language is told where a number word could be of two."""
+"""Words by which a language is told if a number word could be of two."""
 MONTHS: Final = {
     spelling: name[:3]
     for name in "january february march april may june july august september october november "
@@ -148,7 +148,7 @@ def _hundreds() -> Iterator[tuple[str, int]]:
 
 
 def _without_marks(words: dict[str, int]) -> dict[str, int]:
-    """The words as they are typed without diacritics, where those are no other number."""
+    """The words as they are typed without diacritics, if those are no other number."""
     plain = str.maketrans("čšžäöüéß", "cszaoues")
     return {word.translate(plain): value for word, value in words.items()} | words
 

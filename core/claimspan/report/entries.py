@@ -175,7 +175,7 @@ class ReportEntry(BaseModel):
 
     @property
     def key(self) -> str:
-        """What the same record has in another system's file: its id, else its query."""
+        """Its id, else its query, by which another system's file has the same record."""
         return self.record_id or self.query
 
 

@@ -285,7 +285,7 @@ def mean_score(entries: Sequence[ReportEntry], metric: str) -> MeanScore | None:
     if len(values) > 1:  # the interval of one value would have no width, as if it were certain
         try:
             estimate = mean_estimate(values)
-        except MissingExtraError:  # the extra `report` alone; the page says means only
+        except MissingExtraError:  # the extra `cli` alone; the page says means only
             estimate = None
         if estimate is not None:
             return MeanScore.of(estimate)

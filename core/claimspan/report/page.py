@@ -278,7 +278,7 @@ def html_environment(room: str) -> jinja2.Environment:
     try:
         import jinja2
     except ModuleNotFoundError:
-        raise MissingExtraError("jinja2", "report") from None
+        raise MissingExtraError("jinja2", "cli") from None
 
     def printed(value: object) -> object:
         # Markup is ours: macros print their own values through here, script and style are files.

@@ -35,7 +35,7 @@ _ENDS: Final = re.compile(r"[.!?…。！？।\n|]+|<[^<>\n]{0,200}>|[*_`]{1,3}
 def abstains(text: str) -> bool:
     """Tells whether a response declines to answer and asserts nothing else.
 
-    Where it declines, a sentence that sends the reader elsewhere or asks for more asserts nothing.
+    If it declines, a sentence that sends the reader elsewhere or asks for more asserts nothing.
 
     Args:
         text: A response, in English or a language of ``beside_answers.toml``. One of more than

@@ -1,7 +1,7 @@
 """Reads a short answer as the statement that it makes, given its question.
 
 ``Paris`` is true or false only as the answer to a question. A judge compares statements, so it
-reads ``The capital of France is Paris.`` where the question is ``What is the capital of France?``.
+reads ``The capital of France is Paris.`` if the question is ``What is the capital of France?``.
 """
 
 from __future__ import annotations
@@ -194,7 +194,7 @@ def _agreeing(auxiliary: str, subject: str) -> str:
 
 
 def _chosen(auxiliary: str, parts: Clause, answer: str) -> str | None:
-    """Returns the alternative of the predicate that the answer names; None where it names none."""
+    """Returns the alternative of the predicate that the answer names; None if it names none."""
     if not re.search(r"\bor\b", parts.predicate):
         return None
     known = set(re.findall(r"\w+", parts.predicate.casefold()))
@@ -207,7 +207,7 @@ def _chosen(auxiliary: str, parts: Clause, answer: str) -> str | None:
 
 
 def _placed(told: str, verb_end: int, answer: str) -> str:
-    """Puts an object behind its verb where a preposition follows, otherwise at the end."""
+    """Puts an object behind its verb if a preposition follows, otherwise at the end."""
     words = told.split()
     while verb_end < len(words) and words[verb_end].casefold() in _PARTICLES:
         verb_end += 1
@@ -290,7 +290,7 @@ def _open_statement(clause: str, answer: str) -> str | None:
     """Returns the statement of a question with a question word, or of an order to name something.
 
     Returns:
-        A clause without its mark; None where no form is sure.
+        A clause without its mark; None if no form is sure.
     """
     if asked := _AT_QUESTION.fullmatch(clause):
         return _at(asked, answer)
@@ -303,7 +303,7 @@ def _closed_statement(clause: str, answer: str | None, *, is_true: bool = True) 
     """Returns the statement of a question that opens with an auxiliary.
 
     Returns:
-        A clause without its mark; None where it is not sure where the subject ends.
+        A clause without its mark; None if it is not sure where the subject ends.
     """
     auxiliary, _, rest = clause.partition(" ")
     auxiliary = auxiliary.casefold()
@@ -643,7 +643,7 @@ def as_statement(question: str | None, answer: str) -> str:
 
     Short means a few words without a finite verb of their own. ``Yes`` and ``No`` affirm and deny
     the question; what they say beside it (``Yes, within 14 days``) follows. A label that says what
-    the answer is (``Length: 725 km``) is left out. Where the grammar is not sure, the words of the
+    the answer is (``Length: 725 km``) is left out. If the grammar is not sure, the words of the
     question stand before the answer, and nothing is put in order::
 
         How do I reset the password?  Settings > Security  ->
@@ -656,7 +656,7 @@ def as_statement(question: str | None, answer: str) -> str:
 
     Returns:
         ``The capital of France is Paris.`` for ``What is the capital of France?`` and ``Paris``;
-        the answer unchanged where it is a statement already, or there is no question.
+        the answer unchanged if it is a statement already, or there is no question.
     """
     if not question or not is_short_answer(answer):
         return answer
@@ -679,7 +679,7 @@ def answer_value(question: str | None, answer: str) -> str:
     """Returns a short answer without emphasis, its full stop, and the label of what is asked.
 
     Args:
-        question: The question; None where unknown.
+        question: The question; None if unknown.
         answer: A short answer, such as ``**Length:** 725 km``.
     """
     return _told(posed(question or ""), answer)[0]
@@ -689,7 +689,7 @@ def has_label(question: str | None, line: str) -> bool:
     """Tells whether a line is the value of an attribute, by its label: ``Length: 725 km``.
 
     Args:
-        question: The question; None where unknown.
+        question: The question; None if unknown.
         line: A line, an item of a list, or a sentence.
     """
     labelled = label_of(_trimmed(line)) if question and is_short_answer(line) else None
@@ -739,7 +739,7 @@ def polarity(text: str) -> bool | None:
     """Returns whether a text opens by affirming or by denying: ``Yes, ...``, ``No.``, ``Nein``.
 
     Returns:
-        True, False, or None where it opens by neither.
+        True, False, or None if it opens by neither.
     """
     opening = _OPENING.match(text)
     return None if opening is None else opening["no"] is None
@@ -851,7 +851,7 @@ def _resolved(asked: Posed, told: str, opening: re.Match[str]) -> str:
 
 
 def _turned(asked: Posed, told: str) -> str | None:
-    """Returns the declarative form; None where no form is sure."""
+    """Returns the declarative form; None if no form is sure."""
     # "Keep the receipt" is no length, whatever is asked.
     is_single = len(asked.clause) <= _MAX_CLAUSE and not _SEVERAL.search(asked.clause)
     if not is_single or _IMPERATIVE.match(told):

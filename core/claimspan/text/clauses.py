@@ -1,7 +1,7 @@
 """Splits an English sentence into clauses, and keeps those that assert something.
 
 A clause that asserts one thing is the unit that a lexical judge takes for a claim. A sentence is
-cut only where both sides stay true on their own; in doubt it stays whole.
+cut only if both sides stay true on their own; in doubt it stays whole.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def split_clauses(sentence: str) -> list[str]:
         sentence: One sentence; in other languages hardly any is cut.
 
     Returns:
-        The clauses in order; the sentence alone where it cannot be cut.
+        The clauses in order; the sentence alone if it cannot be cut.
     """
     if len(sentence) > _MAX_SENTENCE_LENGTH:
         return [sentence]
@@ -112,7 +112,7 @@ def split_clauses(sentence: str) -> list[str]:
 
 
 def _first_cut(sentence: str) -> tuple[str, str] | None:
-    """Returns the first clause and the rest of a sentence; None where it cannot be cut."""
+    """Returns the first clause and the rest of a sentence; None if it cannot be cut."""
     if not any(map(sentence.__contains__, _CONJUNCTIONS)):
         return None
     for conjunction in _CONJUNCTION.finditer(sentence):
@@ -126,7 +126,7 @@ def _first_cut(sentence: str) -> tuple[str, str] | None:
 
 
 def _independent(left: str, right: str, conjunction: str) -> str | None:
-    """Returns ``right`` as a sentence of its own, with a subject; None where it needs ``left``."""
+    """Returns ``right`` as a sentence of its own, with a subject; None if it needs ``left``."""
     # "The context does not give the price, but delivery takes 3 days." Nothing is said in
     # "The context does not give the price and the time of delivery."
     if starts_with_abstention(left) and (conjunction != "and" or _OWN_SUBJECT.match(right)):

@@ -44,7 +44,7 @@ class SearchedSentences:
                 words of the claim is returned.
 
         Returns:
-            Beginning and end in the text; None where no sentence has a quarter of the words. Of
+            Beginning and end in the text; None if no sentence has a quarter of the words. Of
             equally close sentences the one with fewer other words, then the first, is returned.
         """
         words = list(dict.fromkeys(_content(claim, self._language)))
@@ -78,7 +78,7 @@ def _located(text: str, language: str) -> Sequence[tuple[int, int, frozenset[str
 
 
 def _content(text: str, language: str) -> list[str]:
-    """The stems of the words that carry content, in order; of all words where none does."""
+    """The stems of the words that carry content, in order; of all words if none does."""
     tokens = tokenize(text, language)
     content = [token.stem for token in tokens if not token.is_function]
     return content or [token.stem for token in tokens]

@@ -23,7 +23,7 @@ class _Sign(NamedTuple):
     pattern: re.Pattern[str]
 
     marks: tuple[str, ...]
-    """Characters of which every match has at least one; none where it may be all letters."""
+    """Characters of which every match has at least one; none if it may be all letters."""
 
 
 def _sign(kind: str, stems: str, pattern: str, marks: str = "") -> _Sign:

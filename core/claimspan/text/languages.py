@@ -131,7 +131,7 @@ def detect_language(text: str) -> str | None:
         text: A claim, a chunk, or several texts joined.
 
     Returns:
-        The ISO 639-1 code, such as ``en`` or ``sl``; None where the text has too few words to tell,
+        The ISO 639-1 code, such as ``en`` or ``sl``; None if the text has too few words to tell,
         as a name, a table of numbers or code has. Bosnian and Serbian in Latin script are ``hr``,
         Malay is ``id``, Norwegian is ``nb``.
     """
@@ -142,13 +142,13 @@ def detect_language(text: str) -> str | None:
 def languages_of(texts: Sequence[str], beside: Iterable[str] = ()) -> list[str]:
     """Returns the languages of texts that belong together, such as claims and chunks.
 
-    A text that is too short to tell has the language of the others. Where those have several, or
+    A text that is too short to tell has the language of the others. If those have several, or
     none can be told, it counts as English.
 
     Args:
         texts: The texts, in order.
         beside: More texts that belong to them, whose own languages are not asked for; they are
-            looked at only where one of the texts is too short to tell.
+            looked at only if one of the texts is too short to tell.
 
     Returns:
         A code for each of ``texts``.

@@ -444,7 +444,7 @@ def _without_markup(sentence: str, links: _Links) -> str:
 
 
 def _list_introduction(block: str) -> str:
-    """Returns the words before the colon that introduces a list; empty where there is none."""
+    """Returns the words before the colon that introduces a list; empty if there is none."""
     last = _without_markup(block, {}).rsplit(". ", 1)[-1].strip()
     introduces = last.endswith(":") and not starts_with_filler(last)
     return last[:-1].rstrip() if introduces else ""

@@ -25,7 +25,7 @@ class Memo(dict[str, _T]):
     ``functools.lru_cache``. Threads may share it: one of them at most works a result out again. It
     holds single words, never a text, so that no content of a record stays in memory with it.
 
-    Where it is full, the results of late are set aside, and those set aside before are dropped. A
+    If it is full, the results of late are set aside, and those set aside before are dropped. A
     word that comes again and again is so never worked out again, however many others come once.
     """
 
@@ -111,7 +111,7 @@ class MemoByLanguage(dict[str, Memo[_T]]):
         self._n_of_late = 0
 
     def count_one(self) -> None:
-        """Makes room for one more result; where threads work one out at a time, each counts."""
+        """Makes room for one more result; if threads work one out at a time, each counts."""
         if self._n_of_late >= self._most_of_late:
             for memo in list(self.values()):
                 memo.set_aside()

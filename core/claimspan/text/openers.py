@@ -54,7 +54,7 @@ _NAMED_SOURCES: Final = (
     r"faqs?|brochure|website|page|report|contract|agreement|terms|notes?|instructions|label|"
     r"specifications?|schedule))"
 )
-"""Documents that an answer names where it has something from them."""
+"""Documents that an answer names if it has something from them."""
 
 _GIVEN: Final = r"(?:provided|given|retrieved|supplied|available|above|attached|following)"
 _THE_SOURCE: Final = (
@@ -169,8 +169,8 @@ def without_attribution(sentence: str) -> str:
         sentence: One sentence without markup.
 
     Returns:
-        The sentence from its first word that asserts something, with a capital letter where it had
-        one; the sentence itself where nothing else would be left.
+        The sentence from its first word that asserts something, with a capital letter if it had
+        one; the sentence itself if nothing else would be left.
     """
     rest = sentence.replace("’", "'")
     for _ in range(_MAX_OPENERS):
@@ -195,7 +195,7 @@ def _may_close(sentence: str) -> bool:
 
 
 def _without(opener: re.Pattern[str], sentence: str) -> str:
-    """The sentence behind an opener; empty where it does not begin with it, or is nothing else."""
+    """The sentence behind an opener; empty if it does not begin with it, or is nothing else."""
     match = opener.match(sentence)
     rest = sentence[match.end() :] if match else ""
     return rest if any(character.isalnum() for character in rest) else ""

@@ -21,7 +21,7 @@ def in_percent(share: float, *, in_table: bool = False) -> str:
         in_table: Whether other shares stand below it, so that whole ones have a decimal too.
 
     Returns:
-        With one decimal where there is one, and with more where it would read as 0 or 100: ``5%``
+        With one decimal if there is one, and with more if it would read as 0 or 100: ``5%``
         (``5.0%`` in a table), ``2.5%``, ``0.04%``, ``99.96%``.
     """
     decimals = 1
@@ -34,7 +34,7 @@ def in_percent(share: float, *, in_table: bool = False) -> str:
 
 
 def from_percent(value: object) -> float | None:
-    """Return the share that a percentage stands for; None where a value reads as none.
+    """Return the share that a percentage stands for; None if a value reads as none.
 
     Args:
         value: What was given in place of a share, such as ``80`` or ``"80%"``.
@@ -58,7 +58,7 @@ def percent_hint(value: object) -> str:
         value: What was given in place of a share.
 
     Returns:
-        The end of a message that asks for a share; empty where the value reads as no percentage.
+        The end of a message that asks for a share; empty if the value reads as no percentage.
     """
     share = from_percent(value)
     return "" if share is None else f", such as {share:g} for {in_percent(share)[:-1]} %"

@@ -1,6 +1,6 @@
 """Replaces a pronoun that opens an English sentence by the subject that it refers to.
 
-A claim has to be readable on its own. The replacement is made only where the sentence before names
+A claim has to be readable on its own. The replacement is made only if the sentence before names
 exactly one subject of the right kind; every other sentence stays as it is.
 """
 
@@ -52,7 +52,7 @@ class _Subject(NamedTuple):
 
 
 def resolve_pronouns(sentences: Iterable[str]) -> Iterator[str]:
-    """Replaces the pronouns that open sentences by their subjects, where that is safe.
+    """Replaces the pronouns that open sentences by their subjects, if that is safe.
 
     After ``Ada Lovelace was a poet.`` the sentence ``She died in 1852.`` becomes ``Ada Lovelace
     died in 1852.``
@@ -92,7 +92,7 @@ def _replaced(match: re.Match[str], subject: _Subject) -> str:
 
 
 def _subject_of(sentence: str) -> _Subject | None:
-    """Returns the one subject of a sentence; None where more than one is possible."""
+    """Returns the one subject of a sentence; None if more than one is possible."""
     person = _PERSON.match(sentence)
     if person and len(_NAMES.findall(sentence)) == 1:
         return _Subject(person["subject"], "person")

@@ -109,7 +109,7 @@ def split_subject(auxiliary: str, rest: str) -> Clause | None:
         rest: The words behind it, without the question mark.
 
     Returns:
-        Neither part empty; None where no word shows where the subject ends.
+        Neither part empty; None if no word shows where the subject ends.
     """
     words = rest.split()
     lowered = [word.casefold().strip(",;") for word in words]

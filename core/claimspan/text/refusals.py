@@ -190,7 +190,7 @@ _READ: Final = (
     r"|(?:information|data|results?|records?|files?) (?:provided|given|retrieved|supplied))\b"
 )
 """What models call what they were given. ``The data`` and ``the results`` may be what an answer is
-about: they count only where the words say that somebody gave them."""
+about: they count only if the words say that they were given."""
 
 _LACKED: Final = r"(?:no|not enough|insufficient)"
 _NAMED: Final = (
@@ -223,7 +223,7 @@ _SPEAKER: Final = (
     r"(?: can only| am only able to|'m only able to) (?:answer|help|assist|discuss|respond|talk)\b",
     r"(?:'m| am) (?:just |only )?an? (?:ai|(?:large )?language model)\b",
 )
-"""What follows ``I`` where the speaker does not know, or does not answer."""
+"""What follows ``I`` if the speaker does not know, or does not answer."""
 
 _ENGLISH: Final = (
     rf"i(?:{'|'.join(_SPEAKER)})",

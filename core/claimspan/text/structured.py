@@ -1,6 +1,6 @@
 """The text of a structured answer, which is what its claims are taken from.
 
-Sources, scores and reasoning stand beside the answer in one structure. Where a field is named as
+Sources, scores and reasoning stand beside the answer in one structure. If a field is named as
 the answer it is the answer; else all fields are, apart from those that only tell where it is from.
 """
 
@@ -58,7 +58,7 @@ MAX_JOINED: Final = 256 * 1024
 """Characters that are kept of texts that are joined, and of a text that may be read as JSON."""
 
 FieldsOf = Callable[[object], Mapping[str, object]]
-"""Returns the fields of an object; empty where it has none. A framework has one for its objects."""
+"""Returns the fields of an object; empty if it has none. A framework has one for its objects."""
 
 _MAX_DEPTH: Final = 5
 """Levels of a structure that are looked into."""
@@ -216,7 +216,7 @@ def structured_text(value: object, fields_of: FieldsOf = fields_of) -> str:
         fields_of: Returns the fields of the objects of a framework as well.
 
     Returns:
-        A line for each text; empty where there is none.
+        A line for each text; empty if there is none.
     """
     if not isinstance(value, str):
         return join_bounded(_said(value, fields_of, _MAX_DEPTH), "\n")

@@ -351,7 +351,7 @@ def stemmer(name: str) -> Callable[[str], str] | None:
         name: Snowball's name of a language: ``german``.
 
     Returns:
-        None where Snowball, in the version that is installed, does not have the language.
+        None if Snowball, in the version that is installed, does not have the language.
     """
     make = _alone(name) or _from_package(name)
     if make is None:
@@ -361,7 +361,7 @@ def stemmer(name: str) -> Callable[[str], str] | None:
 
 
 def _alone(name: str) -> Callable[[], _Stemmer] | None:
-    """Returns the class of one language; None where it is not where we know it to be."""
+    """Returns the class of one language; None if it is not where we know it to be."""
     try:
         _know_package()
         module = import_module(f"{_PACKAGE}.{name}_stemmer")
@@ -583,7 +583,7 @@ def _elided(written: str) -> list[str]:
 
 
 def _parse_number(written: str) -> float | None:
-    """Reads ``"1,250.5"`` as 1250.5 and ``"3,5"`` as 3.5; None where the text is not a number."""
+    """Reads ``"1,250.5"`` as 1250.5 and ``"3,5"`` as 3.5; None if the text is not a number."""
     digits = unicodedata.normalize("NFKC", written)
     digits = digits.replace(",", "") if _THOUSANDS.fullmatch(digits) else digits.replace(",", ".")
     try:

@@ -36,7 +36,7 @@ TREE_BYTES: Final = 4 * 1024
 
 MAX_UNWEIGHED: Final = 64
 """Values of a tree that are noted before it is weighed, while it runs. One with fewer is weighed
-after it has ended, and by the worker where the queue has room: most are never evaluated."""
+after it has ended, and by the worker if the queue has room: most are never evaluated."""
 
 LONG_TEXT: Final = 64 * 1024
 """A tree with such a text is weighed at once: a few may be more than it may keep."""

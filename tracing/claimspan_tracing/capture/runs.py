@@ -85,10 +85,10 @@ class Run:
     """Type of the exception that ended the run."""
 
     span_id: int = 0
-    """Of the span that somebody else made for the run; 0 if the worker is to make one."""
+    """Of the span that another package made for the run; 0 if the worker is to make one."""
 
     reader: Reader | None = None
-    """Reads the run, where its framework is not that of the tree's root."""
+    """Reads the run, if its framework is not that of the tree's root."""
 
     @property
     def root(self) -> Run:
@@ -183,7 +183,7 @@ class RunTree:
         return self.runs[0]
 
     def let_go(self) -> None:
-        """Let go of what the runs that have ended have kept, as nobody will read it."""
+        """Let go of what the runs that have ended have kept, as it will not be read."""
         for run in self.runs:
             # Not the root's: the end of a streamed answer is recognised by its output.
             if run.parent is not None and run.end is not None:
@@ -251,7 +251,7 @@ class Retrieval:
     """What it returned, in its order."""
 
     source: object = None
-    """Name of the store, where known."""
+    """Name of the store, if known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,7 +321,7 @@ class Reader(Protocol):
     def names_answer(self, root: Run) -> bool:
         """Whether the application itself says where its answer is.
 
-        Then it is one, also where it consists of retrieved texts: else that is a pipeline which
+        Then it is one, also if it consists of retrieved texts: else that is a pipeline which
         retrieves and does no more.
         """
         return False

@@ -118,7 +118,7 @@ class RunTable:
         """
         run.tree.runs.append(run)
         with self._lock:
-            # First: whoever finds the run may end it, and a root that was closed before it was
+            # First: a hook that finds the run may end it, and a root that was closed before it was
             # added would be the oldest for ever, which nothing can give up.
             self._roots[run.id] = run
             self.runs[run.id] = run

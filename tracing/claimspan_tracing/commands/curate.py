@@ -272,7 +272,7 @@ def pick(
 ) -> list[Pick]:
     """Pick candidates, the same ones for the same seed.
 
-    Each reason gets an equal share. What one has no candidates for goes to the others.
+    Each reason gets an equal share. If one has too few candidates, the rest goes to the others.
 
     Args:
         candidates: All of them.

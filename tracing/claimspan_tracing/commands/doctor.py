@@ -42,7 +42,7 @@ def doctor(
     """Check tracer provider, exporter, judge and ground truth, and say what to do.
 
     Sends one span, and has the judge decide about one claim, which a language model is paid for.
-    The exit code is 1 where a check failed, so that a pipeline of CI can stop there.
+    The exit code is 1 if a check failed, so that a pipeline of CI can stop there.
     """
     if monitor and (judge is not None or judge_options or ground_truth is not None):
         raise ConfigError(

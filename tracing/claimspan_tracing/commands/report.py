@@ -79,7 +79,7 @@ def report(
     """Turn traces or results into one HTML page that opens offline.
 
     Several files are several systems over the same dataset: the page compares them. What is broken
-    in a file is skipped and counted. The command fails with code 1 where a file has no record.
+    in a file is skipped and counted. The command fails with code 1 if a file has no record.
     """
     chosen = wanted or _ENDINGS.get(output.suffix if output else "", ReportFormat.HTML)
     output = output or Path(_NAMES[chosen])

@@ -125,7 +125,7 @@ def _read_sample(path: Path, by: str | None, skipped: Skipped) -> list[SampledRe
     name = semconv.GEN_AI_WORKFLOW_NAME if by == ROUTE else by
     records: dict[SpanKey, SampledRecord] = {}
     carriers: dict[SpanKey, SampledRecord] = {}
-    # Of any span, since a root that is somebody else's is not known as one before its carrier.
+    # Of any span, since a root that others made is not known as one before its carrier.
     groups: dict[SpanKey, str] = {}
     for span in read_spans(path, skipped):
         if name is not None and name in span.attributes:

@@ -120,7 +120,7 @@ class Decider:
             fullness: Returns how full the judge's share of the queue is, 0 to 1.
             guard: Counts what the sampler raises.
             overload: Lowers rates while that share is full; None makes one.
-            room: Returns what evaluating has room for; None if nothing is known.
+            room: Returns the room for evaluations; None if nothing is known.
         """
         self._sampler = sampler
         self._fullness = fullness
@@ -136,7 +136,7 @@ class Decider:
 
         ``request`` has the context variables as they were when the root started.
         """
-        # The request has the last word: whoever wrote it knows more about it than any rule. An
+        # The request has the last word: its author knows more about it than any rule. An
         # overload does not thin it either, as the application has chosen these few by itself.
         asked = self._requested(facts, request)
         if asked is not None:
@@ -192,7 +192,7 @@ class Decider:
         already.
         """
         decision = self._ask(facts)
-        # As in ``decide``: without a first judge nobody could ever settle it.
+        # As in ``decide``: without a first judge nothing could ever settle it.
         if decision.undecided and self.first_judge is None:
             return _FAILED
         return replace(self._overload.thin(decision, facts, self._fullness()), counts=False)
@@ -216,7 +216,7 @@ class Decider:
 
     def _ask(self, facts: Facts) -> Decision:
         try:
-            if type(self._sampler) is RateSampler:  # ours, which calls nobody
+            if type(self._sampler) is RateSampler:  # ours, which calls no code of others
                 return self._sampler.decide(facts)
             return checked_decision(run_suppressed(self._sampler.decide, facts))
         except BaseException as error:  # noqa: BLE001 - the sampler is the user's; the record still gets its state

@@ -90,7 +90,7 @@ def attribute(name: str, value: JsonValue | Callable[[JsonValue], bool] = None, 
 
     Args:
         name: The key in the metadata.
-        value: What the attribute has to be. A text may be a pattern with ``*``, ``?`` and
+        value: The value that the attribute must have. A text may be a pattern with ``*``, ``?`` and
             ``[...]``; a function gets the attribute and returns whether it fits. None is
             satisfied with any attribute of that name.
 

@@ -90,7 +90,7 @@ class Facts:
     """What the application attached to the run (``metadata``), as JSON values."""
 
     feedback: float | None = None
-    """What a user said about the response, 0 (bad) to 1 (good); None if nobody has yet."""
+    """What a user said about the response, 0 (bad) to 1 (good); None if no user has yet."""
 
     first_scores: Mapping[str, float] | None = None
     """The metrics by the sampler's first judge; None before it was asked, empty if it could
@@ -115,7 +115,7 @@ class Decision:
 
     counts: bool = True
     """Whether the record has a weight. False if it was chosen after others like it had been left
-    out, because of feedback: in a mean it would stand for nobody but itself."""
+    out, because of feedback: in a mean it would stand for itself alone."""
 
     undecided: bool = False
     """Whether the sampler has to see the scores of its first judge before it can decide. Then

@@ -12,7 +12,7 @@ class Status(StrEnum):
     """Value of ``claimspan.evaluation.status`` on the root span."""
 
     EVALUATED = "evaluated"
-    """The scores are written: on the spans, or on a carrier if the spans are somebody else's. There
+    """The scores are written: on the spans, or on a carrier if others made the spans. There
     is none if no verdict that they need is decided; ``claimspan.evaluation.reason`` says why."""
 
     DISPATCHED = "dispatched"

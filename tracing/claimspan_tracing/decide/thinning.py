@@ -116,14 +116,14 @@ FIT_BURST_SECONDS: Final = 2
 
 BURST_SHARE: Final = 0.1
 """Records may wait for this share of the time that they can wait at most before any is left out: a
-burst that can be evaluated in time costs nobody its scores."""
+burst that can be evaluated in time costs no record its scores."""
 
 LEAST: Final = 0.1
 """Share of what fits that records are taken for while those that wait need the rest."""
 
 
 class Room(NamedTuple):
-    """What evaluating has room for."""
+    """The room for evaluations."""
 
     per_second: float
     """Evaluations that fit into a second."""
@@ -150,7 +150,7 @@ class Fit:
     """Thins what a sampler takes to what there is room for.
 
     The probability of a record follows from how many came before it, how many of them wait, and
-    what their evaluation has cost. Safe to use from any thread. ``clock`` returns seconds that
+    the cost of their evaluation. Safe to use from any thread. ``clock`` returns seconds that
     never go back.
     """
 
@@ -180,7 +180,7 @@ class Fit:
         self._is_short = self._is_short or room.is_short
         expected = self._per_second()
         share = min(1.0, room.spare / expected) if expected else 1.0
-        # Not before the traffic fits: whoever stopped as soon as fewer records wait would begin
+        # Not before the traffic fits: a stop as soon as fewer records wait would begin
         # again with the next ones, and those that wait longest would never get their turn.
         self._is_short = self._is_short and share < 1.0
         return share if self._is_short else 1.0
@@ -259,10 +259,10 @@ class Throttle:
     def decide(self, facts: Facts) -> Decision:
         """Ask the sampler, and thin what it takes."""
         decision = self.sampler.decide(facts)
-        # What cannot be evaluated anyway costs nothing, and takes nobody's place.
+        # What cannot be evaluated anyway costs nothing, and takes no other record's place.
         if decision.undecided or not facts.can_be_evaluated:
             return decision
-        if self._pid != os.getpid():  # a fork may have copied a lock that nobody here holds
+        if self._pid != os.getpid():  # a fork may have copied a lock that no thread here holds
             self._pid, self._lock = os.getpid(), threading.RLock()
         with self._lock:
             now = self._clock()

@@ -35,8 +35,8 @@ BATCH_SIZE: Final = 100
 """Items that are sent at once."""
 
 GIVE_UP_AFTER: Final = 120.0
-"""Seconds after which an item that nobody took is lost. A span waits up to 30 s for its scores, and
-a batch processor another 5 s: a backend may well be told of a score before it has the span."""
+"""Seconds after which an item that was not taken is lost. A span waits up to 30 s for its scores,
+and a batch processor another 5 s: a backend may well be told of a score before it has the span."""
 
 SHORTEST_PAUSE: Final = 0.25
 """Seconds before the first new try; each further pause is twice as long."""
@@ -265,7 +265,7 @@ class Delivery(Generic[_T]):
             if returned[id(entry.item)] > 0:
                 returned[id(entry.item)] -= 1
                 again.append(entry)
-        if foreign := returned.total():  # copies: nobody can tell what they stand for
+        if foreign := returned.total():  # copies: what they stand for is unknown
             with self._changed:
                 self._lose(foreign, "what sends returned items that it was not given")
         return again, False
@@ -277,7 +277,7 @@ class Delivery(Generic[_T]):
             self._in_hand = 0
             kept = [each for each in again if each.until > now and not self._is_stopped]
             if late := len(again) - len(kept):
-                why = f"nobody took them within {self._give_up_after:g} s"
+                why = f"they were not taken within {self._give_up_after:g} s"
                 self._lose(late, STOPPED if self._is_stopped else why)
             for entry in kept:
                 entry.tries += 1
@@ -304,8 +304,8 @@ class Calls(Delivery[_T]):
     """Calls a function of the application's with one item after the other.
 
     The function may be asynchronous, and runs in an empty context with instrumentation suppressed.
-    A call that raises, or does not end in time, is counted as lost and not made again: nobody knows
-    what of it was done.
+    A call that raises, or does not end in time, is counted as lost and not made again: what of it
+    was done is unknown.
     """
 
     def __init__(self, name: str, call: Callable[[_T], object]) -> None:

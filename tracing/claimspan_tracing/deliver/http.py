@@ -1,6 +1,6 @@
 """The HTTP API of a backend: bounded in time and size, with a clear error for each refusal.
 
-httpx is imported when a backend is made, so that nobody needs it who writes to none.
+httpx is imported when a backend is made, so that it is not needed without one.
 """
 
 from __future__ import annotations
@@ -352,6 +352,6 @@ class _SameThread(ThreadPoolExecutor):
         future: Future[_T] = Future()
         try:
             future.set_result(fn(*args, **kwargs))
-        except Exception as error:  # noqa: BLE001 - the future carries it to whoever asked
+        except Exception as error:  # noqa: BLE001 - the future carries it to the caller
             future.set_exception(error)
         return future

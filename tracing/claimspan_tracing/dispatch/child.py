@@ -69,7 +69,7 @@ class _Child:
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         with ignore(OSError):
             os.dup2(2, 1)
-        # Whoever ends the application signals its whole group. It still has records to be judged
+        # Who ends the application signals its whole group. It still has records to be judged
         # then, and we end with it.
         for name in ("SIGINT", "SIGTERM", "SIGHUP"):
             signal.signal(getattr(signal, name), signal.SIG_IGN)

@@ -32,16 +32,16 @@ class Dispatcher(Protocol):
         ...
 
     def dispatch(self, job: Job) -> bool:
-        """Take a job; False where there is no room for it. Must not block."""
+        """Take a job; False if there is no room for it. Must not block."""
         ...
 
     def withdraw(self, key: JobKey) -> bool:
-        """Take back a job whose spans can wait no longer, if nobody has begun to evaluate it.
+        """Take back a job whose spans can wait no longer, if its evaluation has not begun.
 
         A job that is being evaluated may go on, but must not keep others from the judge for long.
 
         Returns:
-            True where the job will not be evaluated, and no outcome will be delivered for it.
+            True if the job will not be evaluated, and no outcome will be delivered for it.
         """
         ...
 

@@ -72,7 +72,7 @@ class FirstLook:
         return self._decider.decide_scored(replace(job.facts, first_scores=scores), before)
 
     async def _scores(self, job: Job, seconds: float) -> Mapping[str, float]:
-        """The metrics by the first judge; none where it fails, which the sampler then sees."""
+        """The metrics by the first judge; none if it fails, which the sampler then sees."""
         try:
             # Without a ground truth: a look-up may cost more than this judge.
             async with asyncio.timeout(seconds):
@@ -91,7 +91,7 @@ class FirstLook:
 def first_look_of(
     decider: Decider, guard: Guard, budget: Budget | None = None, judging: Judging | None = None
 ) -> FirstLook | None:
-    """Return the first look that a decider's sampler asks for; None where it has no first judge.
+    """Return the first look that a decider's sampler asks for; None if it has no first judge.
 
     Args:
         decider: Asks the sampler.
@@ -171,7 +171,7 @@ class Evaluator:
             seconds: Time that the evaluation may take.
 
         Returns:
-            What nobody may see is taken out of it.
+            What must not be seen is taken out of it.
         """
         outcome = await self._decided(job, seconds)
         if self._redaction is None:
@@ -206,7 +206,7 @@ class Evaluator:
                 match, reason = await self._find_ground_truth(job)
                 return await self._judge_record(job, match, reason)
         except TimeoutError:
-            if not deadline.expired():  # somebody else's
+            if not deadline.expired():  # of other code
                 raise
             return Outcome(status=Status.TIMEOUT, reason=f"no verdicts within {seconds:g} s")
         except BudgetExceededError as error:
@@ -242,13 +242,13 @@ class Evaluator:
         )
 
     async def _for_judge(self, text: str) -> str | None:
-        """A ground truth as the judge may see it; None where the redactor failed on it."""
+        """A ground truth as the judge may see it; None if the redactor failed on it."""
         if self._redaction is None or self._redaction.spares_judge:
             return text
         return await self._pool.run(self._redaction.apply_to_text, text, self._guard)
 
     async def _find_ground_truth(self, job: Job) -> tuple[GroundTruthMatch | None, str]:
-        """The match, and why there is none where the look-up failed: other metrics still stand."""
+        """The match, and why there is none if the look-up failed: other metrics still stand."""
         if self._ground_truth is None:
             return None, ""
         try:

@@ -164,7 +164,7 @@ class LocalDispatcher:
 
     @property
     def room(self) -> Room | None:
-        """What evaluating has room for; None while the cost of an evaluation is not known."""
+        """The room for evaluations; None while the cost of an evaluation is not known."""
         per_second = self._pace.per_second
         waiting = self._records.n_waiting
         return None if per_second is None else Room(per_second, waiting, self._max_wait)
@@ -206,7 +206,7 @@ def spare_judge(
     """Return what a process of its own makes a monitor's judge from, for texts that are too long.
 
     Args:
-        worker: The option of the monitor: whoever chooses a thread or a process has chosen it for
+        worker: The option of the monitor: a thread or a process that is chosen is chosen for
             all records.
         judge: As given to the monitor.
         is_elsewhere: Whether records are not judged in this process at all.
@@ -399,7 +399,7 @@ class JudgeThread:
             outcome = await self._evaluator.evaluate(job, DEADLINE_SECONDS - waited)
         except asyncio.CancelledError:  # by us: the core turns a judge's own into an error
             outcome = Outcome(status=Status.SHUTDOWN)
-        except BaseException as error:  # noqa: BLE001 - on our own thread nobody else can receive it
+        except BaseException as error:  # noqa: BLE001 - on our own thread no other code can receive it
             self._guard.swallow(error)
             outcome = Outcome(status=Status.JUDGE_ERROR, reason="claimspan failed inside")
         self._running.pop(job.key, None)

@@ -27,7 +27,7 @@ lock first, and records that are read together cost each of them, and the querie
 than those that take turns with the queries."""
 
 PROMPT_SECONDS: Final = 0.02
-"""The same where records are to be on disk soon, for the case that the process is killed."""
+"""The same if records are to be on disk soon, for the case that the process is killed."""
 
 BATCH: Final = 64
 """Records read in one go, so that timers and outcomes get their turn between them."""
@@ -81,7 +81,7 @@ class Worker:
             raise
 
     def hurry(self) -> None:
-        """Have the queue looked at now, since somebody waits; no effect where it is empty."""
+        """Have the queue looked at now, since a call waits; no effect if it is empty."""
         if self._woken:
             with suppress(RuntimeError):  # the worker was stopped
                 self._thread.call(self._drain)

@@ -93,7 +93,7 @@ class CpuShare:
 
     @property
     def owed(self) -> float:
-        """Seconds until the share has room again; 0 where it has."""
+        """Seconds until the share has room again; 0 if it has."""
         return max(0.0, self._free_at - self._wall()) if self._rests else 0.0
 
     @property
@@ -116,7 +116,7 @@ class CpuShare:
         """Count the CPU time of the calling thread from now on."""
         # Its priority stays: on a machine without a core to spare, a thread of lower priority is
         # interrupted for long, also while it holds the interpreter's lock, and then all others wait
-        # for it. A process of its own holds nobody's lock.
+        # for it. A process of its own holds no lock of the application's.
         if not self._whole_process:
             self._counted.seen = self._clock()
 
@@ -175,7 +175,7 @@ class CpuShare:
 
 
 class _CountedThread(threading.local):
-    """How far the CPU time of a thread was counted; None where none of it was."""
+    """How far the CPU time of a thread was counted; None if none of it was."""
 
     seen: float | None = None
 

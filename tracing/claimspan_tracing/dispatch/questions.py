@@ -1,7 +1,7 @@
 """The file by which a monitor and its judging process talk: questions, reservations, log lines.
 
-The monitor makes it for itself alone. Whoever has written rings the other, so that neither looks
-while nothing is new. A question outlasts the process that has taken it:
+The monitor makes it for itself alone. The writer rings the other, so that neither looks while
+nothing is new. A question outlasts the process that has taken it:
 
     waiting ──▶ taken ──▶ judged or failed ──▶ deleted by the monitor
        ▲          │  ╲

@@ -1,7 +1,7 @@
 """Announcements: what happens for the first time is said in the log, once.
 
 A set-up that works says so in two lines at INFO. One that does not says for each kind of failure
-what it is and what to do, instead of leaving it to the attributes of spans that nobody may see.
+what it is and what to do, instead of leaving it to the attributes of spans that may not be seen.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _WAYS_OUT: Final[Mapping[Status, str]] = {
     Status.OVER_BUDGET: "records are traced and not judged until the budget allows it",
     Status.SHUTDOWN: "the process ended before the record was judged: raise exit_timeout, or give "
     "spool= a file",
-    Status.NO_CONTEXT: "no retriever's documents were seen: see 'no_context' in docs/production.md",
+    Status.NO_CONTEXT: "no retriever's documents were seen: see 'no_context' in docs/operations.md",
     Status.NO_ANSWER: "where the answer is not in the usual place, give response_key",
 }
 """What to do about a state without scores. States that the application has asked for, such as
@@ -73,7 +73,7 @@ class Announcements:
             _say(logging.INFO, "claimspan captures queries: %s", _described(self._settings))
 
     def finished(self, status: Status, outcome: Outcome) -> None:
-        """A record has its state: say what it is, where it is the first of its kind."""
+        """A record has its state: say what it is, if it is the first of its kind."""
         if status is Status.EVALUATED:
             if (scores := _scores_of(outcome)) and self._is_new("evaluated"):
                 _say(logging.INFO, "claimspan wrote its first scores: %s", scores)
@@ -90,7 +90,7 @@ class Announcements:
         _say(level, "claimspan: no scores, %s%s%s", status.value, reason, remedy)
 
     def _tell_cost(self, outcome: Outcome) -> None:
-        """Say what a thousand records like this one cost, where nobody has set a limit."""
+        """Say what a thousand records like this one cost, if no limit is set."""
         evaluation = outcome.evaluation
         if not self._settings.tells_cost or evaluation is None or not evaluation.usage.cost_usd:
             return

@@ -1,6 +1,6 @@
 """Handles of the records that start within a block of the application's code.
 
-A framework returns the answer alone. Whoever is to say later whether it was good needs the ids of
+A framework returns the answer alone. To say later whether it was good, one needs the ids of
 its root span, and these are known from the moment that the root starts.
 """
 

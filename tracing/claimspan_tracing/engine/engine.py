@@ -66,7 +66,7 @@ if TYPE_CHECKING:
 __all__ = ["Engine"]
 
 GRACE_SECONDS: Final = 0.5
-"""How long a shutdown waits for spans to be ended in any case, also where its time is up, and a
+"""How long a shutdown waits for spans to be ended in any case, also if its time is up, and a
 serverless call for the spans of a record whose hold is over."""
 
 SAFE_SECONDS: Final = 1.0
@@ -231,7 +231,7 @@ class Engine:
         return self._stats()
 
     def write_to(self, provider: TracerProvider) -> bool:
-        """Have spans written to a provider, where none was given; False where another is used."""
+        """Have spans written to a provider, if none was given; False if another is used."""
         return self._settings.source.adopt(provider)
 
     def write_beside(self, span: SdkSpan) -> bool:
@@ -239,7 +239,7 @@ class Engine:
         return self._settings.source.adopt_of(span)
 
     def note_ended_exporters(self, chain: object) -> None:
-        """Count what is written from now on as lost, where it goes to the provider of a chain."""
+        """Count what is written from now on as lost, if it goes to the provider of a chain."""
         self._settings.source.note_ended_exporters(chain)
 
     @property
@@ -281,7 +281,7 @@ class Engine:
         tree.release()
 
     def submit_ended(self, tree: RunTree) -> None:
-        """Take a tree whose spans are somebody else's and have ended; scores go to a carrier."""
+        """Take a tree whose spans others have made and ended; scores go to a carrier."""
         self._get_ready()
         self.records.produced()
         self._accept(Record.of(tree), tree)
@@ -342,7 +342,7 @@ class Engine:
                 self._feedback.emit(feedback)
 
     def wait_until_idle(self, timeout: float) -> bool:
-        """Wait until every record has its state; False where one has not, after ``timeout`` s."""
+        """Wait until every record has its state; False if one has not, after ``timeout`` s."""
         self._worker.hurry()
         return self.records.wait_until_idle(timeout)
 
@@ -350,7 +350,7 @@ class Engine:
         """Wait until every record has its state, its spans are exported and its result delivered.
 
         Returns:
-            False where something is left, or was dropped, lost, not exported or not delivered
+            False if something is left, or was dropped, lost, not exported or not delivered
             since the last flush.
         """
         deadline = time.monotonic() + timeout
@@ -361,7 +361,7 @@ class Engine:
         return self._has_dropped_none() and is_idle and is_exported and is_delivered
 
     def take_over(self) -> None:
-        """Begin to take up what the spool has; a process may have no records of its own."""
+        """Begin to take up the rows of the spool; a process may have no records of its own."""
         if self.records.spool is None or self._is_started or self.is_closed:
             return
         self._get_ready()
@@ -383,7 +383,7 @@ class Engine:
         return is_idle and has_ended and is_complete and has_dropped_none
 
     def _export(self) -> bool:
-        """Have the spans exported that have ended; False where the provider says it could not."""
+        """Have the spans exported that have ended; False if the provider says it could not."""
         if self._is_started:
             self._exports.watch()
         is_exported = self._force_flush()
@@ -397,7 +397,7 @@ class Engine:
         return within(deadline, partial(self._deliveries.flush, deadline))
 
     def _force_flush(self) -> bool:
-        """Have the provider export; False where a span processor or exporter raises."""
+        """Have the provider export; False if a span processor or exporter raises."""
         try:
             return self._settings.source.force_flush()
         except BaseException as error:  # noqa: BLE001 - what is left to do here must be done all the same
@@ -412,7 +412,7 @@ class Engine:
         return self._settings.exit_timeout
 
     def provider(self) -> ShutsDown | None:
-        """The provider that the spans went to, where it can be shut down."""
+        """The provider that the spans went to, if it can be shut down."""
         return self._settings.source.provider()
 
     def close(self) -> None:
@@ -427,7 +427,7 @@ class Engine:
             exit_threads.run(self._force_flush)
 
     def begin_ending(self, deadline: float) -> None:
-        """End what is left on a thread that nobody has to wait for, once.
+        """End what is left on a thread that nothing has to wait for, once.
 
         Span processors, exporters and judges of others may hang there.
         """
@@ -438,11 +438,11 @@ class Engine:
                 self._ended = exit_threads.run(partial(self._end, deadline))
 
     def wait_ended(self, timeout: float) -> bool:
-        """Wait for what ``begin_ending`` began; False where it goes on after ``timeout`` s."""
+        """Wait for what ``begin_ending`` began; False if it goes on after ``timeout`` s."""
         return self._ended is not None and self._ended.wait(timeout)
 
     def retire(self) -> None:
-        """End the threads when nothing is pending: nobody can use the monitor any more."""
+        """End the threads when nothing is pending: the monitor can be used no more."""
         if self._is_ready and not self.is_closed:
             exit_threads.run(self._end_when_idle)  # not here: the garbage collector may call this
 
@@ -589,7 +589,7 @@ class Engine:
     # --- what the parts ask for ---
 
     def _room(self) -> Room | None:
-        """What evaluating in this process has room for; None if nothing is known."""
+        """The room for evaluations in this process; None if nothing is known."""
         dispatcher = self._evaluations.dispatcher
         return dispatcher.room if isinstance(dispatcher, LocalDispatcher) else None
 

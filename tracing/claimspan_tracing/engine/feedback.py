@@ -117,21 +117,21 @@ class FeedbackDesk:
                 writer.write(feedback.trace_id, feedback.span_id, feedback.value)
 
     def value_for(self, key: JobKey) -> float | None:
-        """Return the feedback that came before its record was read; None where none did."""
+        """Return the feedback that came before its record was read; None if none did."""
         self._forget_old()
         trace_id, _ = key
         early = self._early.pop(key, None) or self._early.get((trace_id, ""))
         return None if early is None else early[0]
 
     def keep(self, job: Job, shown: Job, context: Context) -> None:
-        """Keep a record that was not sampled, where feedback about it may change that.
+        """Keep a record that was not sampled, if feedback about it may change that.
 
         Args:
             job: What the judge would get.
             shown: What everybody else would get.
             context: Context variables of the request.
         """
-        # Whoever switched the evaluation off has meant it.
+        # Evaluation that was switched off stays off.
         by_request = job.decision is not None and job.decision.reason in BY_REQUEST
         if not self._keeps or by_request:
             return

@@ -209,7 +209,7 @@ class Reading:
             self._done(record)
 
     def _start(self, tree: RunTree, query: Run) -> Span:
-        """The root span of a query: a new one, or the span that somebody else made for the run."""
+        """The root span of a query: a new one, or the span that another package made."""
         around = tree.span.get_span_context()
         if query.span_id:
             return NonRecordingSpan(

@@ -40,7 +40,7 @@ class Settings:
     """Decides which records are evaluated."""
 
     tells_cost: bool = False
-    """Whether the log says what judging costs, since nobody has chosen how much to judge."""
+    """Whether the log says what judging costs, since no option says how much to judge."""
 
     hold_seconds: float
     """How long spans wait for scores."""
@@ -95,7 +95,7 @@ class Settings:
 
     judge_specs: tuple[JudgeSpec, ...] = ()
     """What a process of its own makes the judge from, and the sampler's first judge, if there is
-    one; empty where they judge on a thread of this process."""
+    one; empty if they judge on a thread of this process."""
 
     spare_judge: JudgeSpec | None = None
     """What a process of its own makes the judge from, for texts that are too long for a thread of

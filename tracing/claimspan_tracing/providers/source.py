@@ -55,18 +55,18 @@ def configure(
 ) -> SdkTracerProvider:
     """Make a tracer provider for applications that have none. It does not become the global one.
 
-    Spans are sent to ``endpoint`` by OTLP where it is given, or where
+    Spans are sent to ``endpoint`` by OTLP if it is given, or if
     ``OTEL_EXPORTER_OTLP_ENDPOINT`` or ``OTEL_EXPORTER_OTLP_TRACES_ENDPOINT`` is set, over HTTP
     unless ``OTEL_EXPORTER_OTLP_PROTOCOL`` says ``grpc``. ``OTEL_TRACES_EXPORTER`` (``otlp``,
     ``console``, ``none``, or the name of an installed exporter) and ``OTEL_SDK_DISABLED`` mean what
     they mean everywhere. Without any of these, spans are appended to a local file of OTLP JSON
-    lines, which ``claimspan report`` reads. Where ``file`` is given, it is written in either case.
+    lines, which ``claimspan report`` reads. If ``file`` is given, it is written in either case.
 
     Args:
         endpoint: Full URL for traces, such as ``http://localhost:6006/v1/traces``; wins over the
             environment.
         file: Path of the file. Default ``claimspan-traces.jsonl`` in the working directory.
-        service_name: Resource attribute ``service.name``; ``OTEL_SERVICE_NAME`` where None.
+        service_name: Resource attribute ``service.name``; ``OTEL_SERVICE_NAME`` if None.
 
     Returns:
         A provider of the OpenTelemetry SDK, which exports in batches.
@@ -167,7 +167,7 @@ class TracerSource:
 
         A host may put each request into a span of a provider of its own, and sample none of them,
         as BentoML does by default. With such a span as its parent, a provider of ours would drop
-        every query, by a decision that was made about the spans of somebody else.
+        every query, by a decision that was made about the spans of others.
         """
         around = trace.get_current_span().get_span_context()
         if not around.is_valid or around.trace_flags.sampled or not self._decides_alone():

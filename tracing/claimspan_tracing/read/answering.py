@@ -31,7 +31,7 @@ MAX_GENERATIONS: Final = 100
 
 
 MIN_GRADE: Final = 0.2
-"""Share of a response that a "no" makes up where it is the answer, as in "Answer: no"."""
+"""Share of a response that a "no" makes up if it is the answer, as in "Answer: no"."""
 
 MIN_SHARED: Final = 0.5
 """Share of the words of a response that a completion has which was put into other words."""
@@ -53,7 +53,7 @@ class Generated:
     """What tools had returned, as the prompt has it."""
 
     told: tuple[str, ...] = ()
-    """What the system and the user say in the prompt; nothing where it is a plain text."""
+    """What the system and the user say in the prompt; nothing if it is a plain text."""
 
     system: tuple[str, ...] = ()
     """What the system says of that."""
@@ -167,7 +167,7 @@ def _unchecked(index: int, generations: Sequence[Generated]) -> int:
 
 
 def _share(completion: str, response: str) -> float:
-    """How much of the longer text is the shorter one; 0 where it is no part of it."""
+    """How much of the longer text is the shorter one; 0 if it is no part of it."""
     said = completion.strip()
     # A structure is returned as the text of its fields.
     return _part_of(said, response.strip()) or _part_of(structured_text(said), response.strip())

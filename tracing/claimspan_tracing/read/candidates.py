@@ -25,7 +25,7 @@ def reader_of(run: Run) -> Reader:
 
 
 def try_read(guard: Guard, read: Callable[[Run], _T], run: Run, default: _T) -> _T:
-    """Return what a method of a reader finds in a run, or the default where it raises."""
+    """Return what a method of a reader finds in a run, or the default if it raises."""
     # Not ``with guard``: entering a block of ``try`` costs nothing, and a record has many.
     try:
         return read(run)
@@ -102,7 +102,7 @@ class Seen:
     def last_given(self, generators: Sequence[Run]) -> list[Document] | None:
         """Return the last list of documents that was handed on before the answer.
 
-        None where there is none. A list that lacks everything of one retriever is one of several
+        None if there is none. A list that lacks everything of one retriever is one of several
         that were handed on side by side, and cannot be all that was read.
 
         Args:

@@ -64,10 +64,10 @@ class Context:
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """What a generator may have read, as the runs of a pipeline show it. Read only where needed."""
+    """What a generator may have read, as the runs of a pipeline show it. Read only if needed."""
 
     named: Sequence[Document] | None
-    """What the pipeline itself says that its generator was given; None where it does not."""
+    """What the pipeline itself says that its generator was given; None if it does not."""
 
     documents: Callable[[], Iterable[Document]]
     """Returns every document that was seen, also more than once."""
@@ -76,8 +76,8 @@ class Candidates:
     """Returns the texts that may be evidence, and are no documents."""
 
     last_given: Callable[[], Sequence[Document] | None]
-    """Returns the last list of documents that was handed on before the answer; None where there is
-    none, or where it cannot be all that was."""
+    """Returns the last list of documents that was handed on before the answer; None if there is
+    none, or if it cannot be all that was."""
 
     is_written_alone: Callable[[], bool]
     """Returns whether code wrote the response without being given a document or other evidence."""

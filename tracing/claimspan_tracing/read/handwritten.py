@@ -467,7 +467,7 @@ def _closings(tokens: Sequence[re.Match[str]]) -> list[re.Match[str] | None]:
 
 
 def _key(token: re.Match[str]) -> str:
-    """What two signs have in common that belong together."""
+    """The name by which two signs belong together."""
     return f"<{token['tag'].lower()}>" if token["tag"] else str(token["fence"] or token["sign"])
 
 

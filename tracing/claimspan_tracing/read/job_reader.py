@@ -108,7 +108,7 @@ def read_job(
     Args:
         tree: Its root has ended, or was given up.
         guard: Counts the faults of the reader. What a reader cannot read is empty.
-        several: Its answers, where it gave more than one: it is not evaluated then.
+        several: Its answers, if it gave more than one: it is not evaluated then.
         margin: Bytes kept of each text beyond its bound, for what cuts it there: a redactor has
             to see more of a text than is left of it.
         capture_content: As ``Job.capture_content``.
@@ -273,7 +273,7 @@ def _chunks(context: Context, read: _ReadRuns, of: Values) -> tuple[tuple[Chunk,
 def _rewritten(
     query: str, tree: RunTree, read: _ReadRuns, chunks: Sequence[Chunk], of: Values
 ) -> str:
-    """What the last retriever was asked whose chunks were read; empty where that is the query."""
+    """What the last retriever was asked whose chunks were read; empty if that is the query."""
     ids = {chunk.id for chunk in chunks}
     asked = [
         _asked_within(run, tree, of) or each.query
@@ -285,7 +285,7 @@ def _rewritten(
 
 
 def _asked_within(retriever: Run, tree: RunTree, of: Values) -> str:
-    """What a retriever asks another one, where it puts one question into other words."""
+    """What a retriever asks another one, if it puts one question into other words."""
     runs = [run for run in tree.of_kind(RunKind.RETRIEVER) if run.parent is retriever]
     found = [try_read(of.guard, reader_of(run).retrieval, run, None) for run in runs]
     asked = {of.text(each.query) for each in found if each is not None}
@@ -465,7 +465,7 @@ def _with_parents(tree: RunTree, parts: Sequence[Part]) -> tuple[ReadRun, ...]:
 
 
 def _error_type_of(run: Run) -> str:
-    """The class of the exception that ended a run; empty where it did not fail."""
+    """The class of the exception that ended a run; empty if it did not fail."""
     # A closed stream and a cancelled task end in a BaseException, and are no errors.
     if run.error is None or not issubclass(run.error, Exception):
         return ""
@@ -484,10 +484,10 @@ class _Result(NamedTuple):
     """How a pipeline ended."""
 
     status: Status | None
-    """The state that the record ends in; None where it can be evaluated."""
+    """The state that the record ends in; None if it can be evaluated."""
 
     reason: str = ""
-    """More about the state; empty where it says all."""
+    """More about the state; empty if it says all."""
 
 
 def _result_of(
@@ -522,7 +522,7 @@ def _result_of(
 def _unfinished(
     tree: RunTree, generations: Sequence[Generated], response: str, guard: Guard
 ) -> _Result | None:
-    """The state of a run that has not come to its end; None where it has."""
+    """The state of a run that has not come to its end; None if it has."""
     root = tree.root
     # The order matters: a cancelled run has failed, too, and an abandoned one has no answer.
     interrupted = try_read(guard, tree.reader.interrupted, root, False)

@@ -111,7 +111,7 @@ def _says_done(text: str) -> bool:
 
 
 def _counted(found: re.Match[str]) -> str:
-    """What was counted, without the number; both where it is none of what is stored."""
+    """What was counted, without the number; both if it is none of what is stored."""
     return found[1] if found[1].casefold() in _OBJECTS else found[0]
 
 

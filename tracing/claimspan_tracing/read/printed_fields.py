@@ -1,4 +1,4 @@
-"""Adds to documents what a prompt has beside their text, and what the answer speaks of.
+"""Adds to documents the fields that a prompt prints beside their text and the answer names.
 
 A template prints the price of a product above its description, out of the metadata or from
 elsewhere, and the model answers with it. The text of the document alone does not support that.
@@ -61,7 +61,7 @@ MAX_NUMBERS: Final = 20
 def with_printed_fields(
     documents: Sequence[Document], prompts: Sequence[str], response: str, query: str
 ) -> list[Document]:
-    """Return documents with what the prompts have beside their text before it.
+    """Return documents with the fields that prompts print beside their text, before it.
 
     Fields of their metadata, and lines of the same paragraph with a number. Only those that the
     response has and no document's text does, so that a usual record stays as it is.

@@ -45,7 +45,7 @@ class Split:
     """The several answers of one run."""
 
     queries: tuple[Run, ...]
-    """The root of each query within the run; none where its answers cannot be told apart."""
+    """The root of each query within the run; none if its answers cannot be told apart."""
 
     answers: tuple[str, ...]
     """What the run has returned, one text an answer."""
@@ -61,7 +61,7 @@ class Split:
 def split(tree: RunTree, guard: Guard) -> Split | None:
     """Find the several answers of a run: a chain over a list of questions, or a loop in a function.
 
-    A run has several where what it returned holds the completions of generators that share nothing
+    A run has several if what it returned holds the completions of generators that share nothing
     but the root, each below a run with a question and a retrieval of its own, or each made of
     another text that the run was given. What a later generator made one answer of is one: the parts
     of a map-reduce, sub-questions, drafts. It has several as well if it was given a list of
@@ -281,7 +281,7 @@ def _is_told_by_tools(query: Run, tree: RunTree, guard: Guard) -> bool:
 
 
 def _asked(query: Run, tree: RunTree, guard: Guard) -> str:
-    """The question of a run, or what its retriever was asked where its input names no question."""
+    """The question of a run, or what its retriever was asked if its input names no question."""
     named = bounded(try_read(guard, reader_of(query).query, query, None), MAX_TEXT_BYTES)
     below = (run for run in tree.of_kind(RunKind.RETRIEVER) if query in _ancestors(run))
     found = (try_read(guard, reader_of(run).retrieval, run, None) for run in below)
@@ -379,10 +379,10 @@ def asked_of(
         response: What the run has returned.
         tree: The runs.
         generations: Those that ended well, in the order in which they started.
-        searches: What the retrievers were asked, where the run was given no question.
+        searches: What the retrievers were asked, if the run was given no question.
 
     Returns:
-        The query itself where it cannot be told, or where another model was asked no other one.
+        The query itself if it cannot be told, or if another model was asked no other one.
     """
     spoken = [each for each in generations if each.completion.strip()]
     # Most runs go no further: nothing was asked before.
@@ -430,7 +430,7 @@ def told_question(
 
 
 def _only_own(questions: Sequence[str], prompt: str, before: Sequence[str]) -> str:
-    """The one question that a prompt has first, where those before it have another; else empty."""
+    """The one question that a prompt has first, if those before it have another; else empty."""
     asked = [each for each in dict.fromkeys(questions) if len(each) >= MIN_QUESTION]
     was_asked = {each for each in asked if any(each in earlier for earlier in before)}
     own = [each for each in asked if each in prompt and each not in was_asked]

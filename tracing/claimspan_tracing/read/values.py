@@ -84,7 +84,7 @@ class Values:
     def chunk(self, document: Document) -> tuple[Chunk, str]:
         """Return the chunk of a document, and where its id is from.
 
-        Read once where it is met again: pipelines hand documents on, from a retriever to a ranker
+        Read once if it is met again: pipelines hand documents on, from a retriever to a ranker
         and to the prompt.
         """
         key = id(document.text), id(document.id), id(document.score), id(document.metadata)

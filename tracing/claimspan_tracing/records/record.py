@@ -43,7 +43,7 @@ class Stage(Enum):
     """What it has led to is in the spool, and on its way to the spans and their exporter."""
 
     DONE = auto()
-    """Nothing is left to do: all is written, or the spool has it for whoever takes it up next."""
+    """Nothing is left to do: all is written, or the spool has it for the next process."""
 
 
 class Event(Enum):
@@ -155,7 +155,7 @@ class Record:
     """Trace id and span id of the root, known before the job is."""
 
     root: Span
-    """The root span; not recording if it is somebody else's and has ended."""
+    """The root span; not recording if others made it and it has ended."""
 
     ended: int | None
     """True end of the root, nanoseconds since the epoch; None if it was not seen."""
@@ -191,7 +191,7 @@ class Record:
     """What the judge gets; None before it was dispatched."""
 
     spans: OpenSpans | None = None
-    """The spans of the query; None before they are built, and if they are somebody else's."""
+    """The spans of the query; None before they are built, and if others made them."""
 
     since: float = 0.0
     """When the job began to wait for a judge, on the clock of the table."""
@@ -200,7 +200,7 @@ class Record:
     """Ends its hold."""
 
     safe: threading.Event | None = None
-    """Set when the record has its state, or is kept on disk; None if nobody waits for it."""
+    """Set when the record has its state, or is kept on disk; None if no call waits for it."""
 
     lease: Lease | None = None
     """The right to work on its row in the spool; None if the spool does not have it, or has it for

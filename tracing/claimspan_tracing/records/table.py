@@ -250,7 +250,7 @@ class Records:
             row: What was ``TAKEN_UP``.
 
         Returns:
-            False if the table has no such step: somebody else was first. So too if another process
+            False if the table has no such step: another event was first. So too if another process
             has the row, and with it the spans, which are never ended here then.
         """
         if (record.stage, event) not in STEPS:
@@ -289,7 +289,7 @@ class Records:
         match event:
             case Event.PARKED:
                 spool.put_back(lease, 0.0, counted=False)
-                # For the end of its spans alone: nobody works on the row.
+                # For the end of its spans alone: no evaluation has the row.
                 record.lease = Lease(record.key, lease.attempts - 1)
             case Event.PUT_BACK if record.stage is not Stage.PARKED:
                 spool.put_back(lease, delay, counted=counted)
@@ -530,7 +530,7 @@ class Records:
         with self._changed:
             while self.pending or self._n_running or self._n_tasks:
                 left = max(0.0, deadline - time.monotonic())
-                # Whoever waits without an end gives infinity, which a lock refuses.
+                # A wait without an end is given as infinity, which a lock refuses.
                 if not self._changed.wait(min(left, threading.TIMEOUT_MAX)):
                     return not (self.pending or self._n_running or self._n_tasks)
             return True

@@ -1,6 +1,6 @@
 """Redact: what is taken out of every text before anybody else sees it.
 
-redaction  a redactor, for whom it works, what happens where it fails, and which fields hold text
+redaction  a redactor, for whom it works, what happens if it fails, and which fields hold text
 pii        the built-in redactor
 folding    the text that it searches
 keys       keys, tokens and passwords, by their form and by their names

@@ -1,4 +1,4 @@
-"""A redactor, for whom it works, what happens where it fails, and which fields hold text."""
+"""A redactor, for whom it works, what happens if it fails, and which fields hold text."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from claimspan_tracing.text import MAX_TEXT_BYTES, bounded, cut
 __all__ = ["AUDIENCES", "FAILED", "MARGIN_BYTES", "Audience", "Redaction", "Redactor"]
 
 Redactor = Callable[[str], str]
-"""Returns a text without what nobody may see."""
+"""Returns a text without what must not be seen."""
 
 Audience = Literal["judge", "export"]
 """Who reads texts: the judge; or spans, sinks and disk."""
@@ -75,7 +75,7 @@ class Redaction:
     """
 
     redactor: Redactor
-    """Takes out what nobody may see."""
+    """Takes out what must not be seen."""
 
     audiences: frozenset[Audience] = field(default=AUDIENCES)
     """Who gets redacted texts. Without ``judge``, the judge of this process alone sees them raw."""
@@ -127,7 +127,7 @@ class Redaction:
         return self._results([text], guard).get(text)
 
     def apply_to_spans(self, spans: Sequence[KeptSpan], guard: Guard) -> tuple[KeptSpan, ...]:
-        """Return what others have set on spans, with every text of it redacted, for a file."""
+        """Return the attributes that others set on spans, with every text redacted, for a file."""
         texts = _texts(lambda note: [_object(s.attributes, note) for s in spans])
         swap = _Swap(self._results(texts, guard))
         return tuple(replace(s, attributes=_object(s.attributes, swap)) for s in spans)
@@ -199,7 +199,7 @@ def _hidden_words(texts: Collection[str], found: Mapping[str, str]) -> set[str]:
     """The words that the redactor took out of texts, and left nowhere in them.
 
     A judge that reads raw texts may put half of an address into a claim, by which no redactor knows
-    it. A word of two letters tells nobody anything.
+    it. A word of two letters tells nothing.
     """
     raw = {word for text in texts for word in _WORD.findall(text)}
     left = {word for text in texts for word in _WORD.findall(found.get(text, ""))}
@@ -207,7 +207,7 @@ def _hidden_words(texts: Collection[str], found: Mapping[str, str]) -> set[str]:
 
 
 class _Batch:
-    """Texts that are redacted one by one, until somebody ends it."""
+    """Texts that are redacted one by one, until it is ended."""
 
     def __init__(self, redactor: Redactor, texts: Collection[str], guard: Guard) -> None:
         self._redactor = redactor

@@ -35,7 +35,7 @@ SCORES_SECONDS: Final = 660.0
 """How long it waits for the state of a record that was seen: longer than a trace is held."""
 
 MORE_SECONDS: Final = 0.5
-"""How long it waits for a better record, where what was seen has no answer or no chunks. The
+"""How long it waits for a better record, if what was seen has no answer or no chunks. The
 worker reads records in milliseconds."""
 
 
@@ -105,7 +105,7 @@ class Collector:
             self._seen[key] = _Seen()
 
     async def take(self, key: str) -> Finished | None:
-        """Wait for the record of a question that was answered; None where nothing was captured."""
+        """Wait for the record of a question that was answered; None if nothing was captured."""
         seen = self._seen[key]
         while True:
             with self._lock:
@@ -132,10 +132,10 @@ class Collector:
             return max(seen.finished.values(), key=_worth, default=None) if seen else None
 
     def decide(self, facts: Facts) -> Decision:
-        """Take the record, or none where nothing is to be evaluated."""
+        """Take the record, or none if nothing is to be evaluated."""
         key = (f"{facts.trace_id:032x}", f"{facts.span_id:016x}")
         with self._lock:
-            # A record without the key, such as one that a library makes at import, is nobody's.
+            # A record without the key, such as one made at an import, is of no question.
             item = str(facts.attributes.get(ITEM_KEY))
             if seen := self._seen.get(item):
                 self._item_of[key] = item

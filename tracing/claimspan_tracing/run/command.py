@@ -33,7 +33,7 @@ from claimspan_tracing.run.session import RunSettings, Session
 __all__ = ["run"]
 
 SOME_FAILED: Final = 1
-"""Exit code where some questions have no answer or no scores; their lines say why."""
+"""Exit code if some questions have no answer or no scores; their lines say why."""
 
 INTERRUPTED: Final = 130
 """Exit code after Ctrl-C, as of the other commands."""
@@ -82,7 +82,7 @@ def run(
 ) -> None:
     """Run a pipeline over a dataset, evaluate it and write its traces.
 
-    Exits with 1 where some questions have no answer or no scores.
+    Exits with 1 if some questions have no answer or no scores.
     """
     for option, path in (("-o", output), ("--traces", traces), ("--report", report)):
         refuse_input(path, [dataset], option=option)
@@ -143,7 +143,7 @@ def run(
 
 
 def _leave_hanging(session: Session, code: int) -> None:
-    """End the process at once where a call hangs: its own threads would be waited for."""
+    """End the process at once if a call hangs: its own threads would be waited for."""
     if session.left_behind:
         sys.stdout.flush()
         sys.stderr.flush()

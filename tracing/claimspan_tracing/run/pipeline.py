@@ -1,7 +1,7 @@
 """The seam for pipelines: how an integration recognises those of its framework, and asks them.
 
 An integration registers a module under the entry-point group ``claimspan.pipelines``, by the name
-of the framework's top module (``langchain_core``). It is imported only where that module already
+of the framework's top module (``langchain_core``). It is imported only if that module already
 is: an object of a framework comes with the framework.
 """
 
@@ -62,7 +62,7 @@ class Framework(Protocol):
         Args:
             target: What the user gave.
             monitor: Takes the records.
-            inputs: The inputs that the user named; empty where they are to be found out.
+            inputs: The inputs that the user named; empty if they are to be found out.
 
         Returns:
             None if the object is no pipeline of the framework.

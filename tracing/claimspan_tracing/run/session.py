@@ -40,7 +40,7 @@ from claimspan_tracing.write.sinks import Finished
 __all__ = ["RunSettings", "Session"]
 
 HOLD_SECONDS: Final = 600.0
-"""How long a trace waits for its scores: over a dataset nobody waits for the trace."""
+"""How long a trace waits for its scores: over a dataset no person waits for the trace."""
 
 SHUTDOWN_SECONDS: Final = 10.0
 """How long the end of a run waits for the export of the last traces."""
@@ -268,7 +268,7 @@ class Session:
 
 
 def _why(error: Exception) -> str:
-    """What a pipeline has done instead of answering, without what it says: that may be private."""
+    """What a pipeline did instead of answering, without its words: they may be private."""
     match error:
         case CallTimeoutError():
             return f"the pipeline hangs: {error}"

@@ -29,7 +29,7 @@ def check_place(path: Path) -> None:
     """Check that a spool may be kept at a path; nothing is created.
 
     Raises:
-        ConfigError: There is a link, a directory or a device, or the file is somebody else's.
+        ConfigError: There is a link, a directory or a device, or another user owns the file.
     """
     if not path.name:  # an empty path, which stands for the working directory, or the root
         raise ConfigError(f"the spool {str(path)!r} is a directory: give a file")
@@ -51,7 +51,7 @@ def check_place(path: Path) -> None:
 
 
 def make_private(path: Path) -> int:
-    """Create the file where it is missing, and let nobody but its owner read it.
+    """Create the file if it is missing, and let its owner alone read it.
 
     Returns:
         Number of the file (inode): by it a file that was replaced is told from this one.
@@ -97,13 +97,13 @@ class Ballast:
 
         Args:
             path: The file of the spool.
-            max_bytes: Size of the ballast where there is room enough.
+            max_bytes: Size of the ballast if there is room enough.
         """
         self._path = path.with_name(path.name + ".ballast")
         self._max_bytes = max_bytes
 
     def take(self) -> None:
-        """Take up room, where there is plenty and none was taken before."""
+        """Take up room, if there is plenty and none was taken before."""
         space = os.statvfs(self._path.parent)
         size = min(self._max_bytes, space.f_bavail * space.f_frsize // BALLAST_SHARE)
         if self._path.exists() or size < space.f_frsize:

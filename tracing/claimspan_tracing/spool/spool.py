@@ -120,7 +120,7 @@ class Spool:
         """Keep a job that this process works on.
 
         Returns:
-            The lease; from now on the job survives the process. None where it was not kept.
+            The lease; from now on the job survives the process. None if it was not kept.
         """
         if self.is_full:
             return None
@@ -149,11 +149,11 @@ class Spool:
             self._do(lambda store: store.root_exported(found), None)
 
     def write(self, lease: Lease, outcome: Outcome) -> bool:
-        """Keep an outcome that is about to be written; False where the lease was lost."""
+        """Keep an outcome that is about to be written; False if the lease was lost."""
         return self._do(lambda store: store.write(lease, outcome), True)
 
     def put_back(self, lease: Lease, delay: float, *, counted: bool) -> None:
-        """Let a row wait for ``delay`` seconds; ``counted`` where an attempt is used up."""
+        """Let a row wait for ``delay`` seconds; ``counted`` if an attempt is used up."""
         self._do(lambda store: store.put_back(lease, delay, counted=counted), False)
 
     def export_again(self, lease: Lease, delay: float) -> None:
@@ -165,7 +165,7 @@ class Spool:
         self._do(lambda store: store.kill(lease, reason), None)
 
     def delete(self, leases: Iterable[Lease]) -> None:
-        """Remove rows whose spans were exported; later, where the file cannot be used now."""
+        """Remove rows whose spans were exported; later, if the file cannot be used now."""
         with self._lock:
             self._forgotten = [*self._forgotten, *leases][-MAX_FORGOTTEN:]
         self._forget()
@@ -178,7 +178,7 @@ class Spool:
                 self._take_ballast()
 
     def claim(self, most: int, *, is_alone: bool = True) -> list[Row]:
-        """Take up at most so many rows that nobody works on, the oldest first.
+        """Take up at most so many rows that no process works on, the oldest first.
 
         Args:
             most: Number of rows.
@@ -227,7 +227,7 @@ class Spool:
     # --- the file and its faults ---
 
     def _do(self, work: Callable[[Store], _T], otherwise: _T) -> _T:
-        """Do something with the file; where it cannot be used, return something else."""
+        """Do something with the file; if it cannot be used, return something else."""
         with self._lock:
             try:
                 store = self._opened()
@@ -250,7 +250,7 @@ class Spool:
         return self._store
 
     def _move(self) -> None:
-        """Go on in a new file: SQLite would go on in the deleted one, where nobody looks."""
+        """Go on in a new file: SQLite would go on in the deleted one, which is read no more."""
         self._warn("its file was deleted or replaced, so it goes on in another")
         old, self._store = self._store, None
         try:
@@ -379,7 +379,7 @@ def _deleted(store: Store, leases: Iterable[Lease]) -> bool:
 
 
 def _code(error: Exception) -> int:
-    """SQLite's primary code of an error; 0 where it has none."""
+    """SQLite's primary code of an error; 0 if it has none."""
     code: object = getattr(error, "sqlite_errorcode", 0)
     return code & 0xFF if isinstance(code, int) else 0
 

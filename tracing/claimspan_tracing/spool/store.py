@@ -29,7 +29,7 @@ TABLES: Final = frozenset({"owners", "records"})
 """Their names."""
 
 # Times named ``_at`` are wall clock, for people to read. ``until`` and ``not_before`` are of the
-# clock that nobody can set, and mean something only together with ``boot``.
+# clock that cannot be set, and mean something only together with ``boot``.
 CREATE: Final = """
 CREATE TABLE IF NOT EXISTS owners (
     owner TEXT PRIMARY KEY,
@@ -96,7 +96,7 @@ def now() -> int:
 
 @cache
 def boot_id() -> str:
-    """Return what tells one start of the machine from another; empty where nothing does.
+    """Return what tells one start of the machine from another; empty if nothing does.
 
     Without it a lease of an earlier start is known by a time that lies too far ahead.
     """
@@ -110,13 +110,13 @@ class Root(StrEnum):
     """How far the spans of a record are, whose root is ours."""
 
     HELD = "held"
-    """They have not ended: without the process that holds them nobody has seen them."""
+    """They have not ended: without the process that holds them they were never seen."""
 
     ENDED = "ended"
     """They have ended without scores; whether they were exported is not known."""
 
     EXPORTED = "exported"
-    """They were exported without scores, or are somebody else's."""
+    """They were exported without scores, or others made them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,10 +144,10 @@ class Row:
     """How far its spans are."""
 
     outcome: Outcome | None
-    """What the evaluation has led to, where that is known and has only to be written again."""
+    """What the evaluation has led to, if that is known and has only to be written again."""
 
     root_outcome: Outcome | None
-    """The state that the root was ended with; None where it was not."""
+    """The state that the root was ended with; None if it was not."""
 
     is_foreign: bool
     """Whether another process has added the row, so that this one has not counted it."""
@@ -301,7 +301,7 @@ class Store:
     # --- rows of this process ---
 
     def add(self, job: Job) -> Lease | None:
-        """Add a job that this process works on; None where the spool has its key already."""
+        """Add a job that this process works on; None if the spool has its key already."""
         root = Root.EXPORTED if job.root_ended else Root.HELD
         values = (*job.key, root.value, self._owner, time.time(), job.to_json())
         added = self._db.execute(
@@ -322,7 +322,7 @@ class Store:
             ]
 
     def root_exported(self, keys: Iterable[JobKey]) -> None:
-        """Note that spans that ended without scores were exported. True whoever has the lease."""
+        """Note that spans without scores were exported. True whichever process has the lease."""
         with self._transaction():
             self._db.executemany(
                 "UPDATE records SET root = 'exported' "
@@ -331,12 +331,12 @@ class Store:
             )
 
     def write(self, lease: Lease, outcome: Outcome) -> bool:
-        """Keep an outcome that is about to be written; False where the lease was lost."""
+        """Keep an outcome that is about to be written; False if the lease was lost."""
         changes = "state = 'written', outcome = :text"
         return self._change(changes, lease, text=outcome.to_json())
 
     def put_back(self, lease: Lease, delay: float, *, counted: bool) -> bool:
-        """Let a row wait; ``counted`` where it has used up one of its attempts."""
+        """Let a row wait; ``counted`` if it has used up one of its attempts."""
         changes = "state = 'waiting', not_before = :start, attempts = attempts - :refund"
         start = self._clock() + int(delay * 1e9)
         return self._change(changes, lease, start=start, refund=0 if counted else 1)
@@ -353,7 +353,7 @@ class Store:
         self.died.append(reason[:MAX_REASON])
 
     def delete(self, leases: Iterable[Lease]) -> None:
-        """Remove rows whose spans were exported, where their leases are still held."""
+        """Remove rows whose spans were exported, if their leases are still held."""
         with self._transaction():
             self._db.executemany(
                 "DELETE FROM records WHERE trace_id = ? AND span_id = ? "
@@ -471,7 +471,7 @@ RETURNING trace_id, span_id, attempts, root, root_outcome, outcome,
 
 
 def _parsed(lease: Lease, values: Mapping[str, object], *, is_foreign: bool) -> Row:
-    """A row whose parts fit together; raises where they do not."""
+    """A row whose parts fit together; raises if they do not."""
     job = Job.from_json(_checked(values["job"]))
     if job.key != lease.key:
         raise ConfigError("the payload is the job of another record")

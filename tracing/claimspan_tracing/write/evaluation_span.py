@@ -46,7 +46,7 @@ def annotation_attributes(
 ) -> Attributes:
     """Return the scores as annotations, numbered from 0 without a gap.
 
-    Where there is not enough room, explanations are left out, from the last on; and then whole
+    If there is not enough room, explanations are left out, from the last on; and then whole
     scores, since one without all of its fields could not be read.
 
     Args:
@@ -117,7 +117,7 @@ class EvaluationSpan:
         self._tracer = tracer
 
     def write(self, finished: Finished) -> None:
-        """Write the claims; nothing where there are none, or where a carrier has them already."""
+        """Write the claims; nothing if there are none, or if a carrier has them already."""
         evaluation = finished.outcome.evaluation
         if evaluation is None or finished.spans is None:
             return
@@ -245,7 +245,7 @@ def _shown_claims(job: Job, evaluation: Evaluation) -> list[JsonValue]:
 def _set_claims(span: Span, job: Job, evaluation: Evaluation, room: int) -> None:
     """Write as many whole claims as there is room for, those of the response first.
 
-    A claim comes with a chunk that decides it, where no span has the text of one; other chunks that
+    A claim comes with a chunk that decides it, if no span has the text of one; other chunks that
     decide these claims follow while there is room.
     """
     # Whole claims only: a claim without its label would read as undecided.

@@ -94,7 +94,7 @@ class KeptIds(RandomIdGenerator, Sampler):
         return super().generate_trace_id() if root is None else root.trace_id
 
     def generate_span_id(self) -> int:
-        """Return the next kept span id; a new one where none is left."""
+        """Return the next kept span id; a new one if none is left."""
         ids: list[int] = getattr(self._local, "ids", [])
         return ids.pop(0) if ids else super().generate_span_id()
 

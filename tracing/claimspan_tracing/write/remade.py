@@ -57,7 +57,7 @@ _OUR_PREFIXES: Final = (
 
 
 def with_kept_spans(job: Job, record: Record) -> Job:
-    """Return a job that can make the spans of its record again; as it is where they have ended."""
+    """Return a job that can make the spans of its record again; as it is if they have ended."""
     if record.spans is None:
         return job
     parent: object = getattr(record.root, "parent", None)
@@ -100,7 +100,7 @@ class RemadeSpans:
         """Set where the spans go.
 
         Args:
-            provider: Returns the application's provider; None where it is not of the SDK, whose
+            provider: Returns the application's provider; None if it is not of the SDK, whose
                 spans alone can be given ids.
             started: Told of each evaluation span: the key of its job, and its id.
             shown: Returns what spans may show of a job.
@@ -114,7 +114,7 @@ class RemadeSpans:
         """Return a tracer whose evaluation spans have ids that follow from their root's.
 
         Returns:
-            None where the provider is not of the SDK.
+            None if the provider is not of the SDK.
         """
         current = self._current()
         return None if current is None else current[1]
@@ -127,7 +127,7 @@ class RemadeSpans:
             guard: Counts what a span processor raises.
 
         Returns:
-            None where they cannot be made, because the provider is not of the SDK.
+            None if they cannot be made, because the provider is not of the SDK.
         """
         current = self._current()
         if current is None or len(job.kept_spans) != len(job.runs) + 1:
@@ -188,7 +188,7 @@ def _above(job: Job, root: SpanContext) -> Context:
 
 
 def _set_missing(span: Span, kept: KeptSpan) -> None:
-    """Set what others had set; what they have set again is newer."""
+    """Set the attributes that others had set, unless they have set them again."""
     attributes: object = getattr(span, "attributes", None)
     there = attributes if is_mapping(attributes) else _NO_ATTRIBUTES
     for name, value in kept.attributes.items():

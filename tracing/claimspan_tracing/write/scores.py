@@ -1,4 +1,4 @@
-"""The first sink: scores on the spans of the query, or on a carrier where these have ended."""
+"""The first sink: scores on the spans of the query, or on a carrier if these have ended."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ def worth_of_chunks(
 ) -> Attributes:
     """Return two lists of numbers, one a chunk, in the order of the documents on a span.
 
-    A list is left out where a number would be missing: a chunk was dropped before the generator
-    and never judged, no verdict on it is decided, or nobody can tell which one it is. Zero would be
-    wrong there, and a list of doubles has nothing else to say it with.
+    A list is left out if a number would be missing: a chunk was dropped before the generator
+    and never judged, no verdict on it is decided, or it cannot be told which one it is. Zero would
+    be wrong there, and a list of doubles has nothing else to say it with.
 
     Args:
         shown: The chunks of one span.
@@ -135,7 +135,7 @@ def _placed(
 
 
 def _metrics_of(spans: OpenSpans, run: RetrieverRun, evaluation: Evaluation) -> Mapping[str, float]:
-    """The metrics over a retriever's own chunks, where several retrievers ran."""
+    """The metrics over a retriever's own chunks, if several retrievers ran."""
     matrix = evaluation.ground_truth_vs_chunks
     # With one retriever its own chunks are all chunks, also after a reranker.
     if matrix is None or len(spans.retrievers) == 1:

@@ -88,7 +88,7 @@ class FeedbackEvents:
 
         Args:
             trace_id: Of the root span, in hex.
-            span_id: Of the root span, in hex; empty where only the trace is known.
+            span_id: Of the root span, in hex; empty if only the trace is known.
             value: 0 (bad) to 1 (good).
         """
         said: Attributes = {
@@ -163,7 +163,7 @@ class FeedbackHistogram:
 
         Args:
             trace_id: Of the root span, in hex.
-            span_id: Of the root span, in hex; empty where only the trace is known.
+            span_id: Of the root span, in hex; empty if only the trace is known.
             value: 0 (bad) to 1 (good).
         """
         # An exemplar without a span leads nowhere.
@@ -314,7 +314,7 @@ class _Observed:
     def _forget_parent(self) -> None:
         """In a forked child: the parent counts its own engines."""
         if self._pid != os.getpid():
-            # All of it: the fork may have copied a lock that nobody here holds.
+            # All of it: the fork may have copied a lock that no thread here holds.
             self._forget()
 
     def _offer(self) -> None:

@@ -45,7 +45,7 @@ _ID: Final = re.compile(
 )
 
 OTHER_ERROR: Final = "_OTHER"
-"""What the conventions of OpenTelemetry have for a class of errors without a name."""
+"""The name by OpenTelemetry's conventions of a class of errors without one."""
 
 
 def without_content(job: Job) -> Job:
@@ -171,8 +171,8 @@ class Finished:
     """What the evaluation led to."""
 
     spans: OpenSpans | None = None
-    """The spans of the query while they are open; None where they have ended, where they are
-    somebody else's, and in another process."""
+    """The spans of the query while they are open; None if they have ended, if they are
+    made by others, and in another process."""
 
     @cached_property
     def judgement(self) -> Judgement:
@@ -221,7 +221,7 @@ class DeliveringSink(Sink, Protocol):
         ...
 
     def flush(self, timeout: float) -> bool:
-        """Deliver what was taken in; False where something is left after ``timeout`` seconds."""
+        """Deliver what was taken in; False if something is left after ``timeout`` seconds."""
         ...
 
     @property

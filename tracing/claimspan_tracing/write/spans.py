@@ -121,7 +121,7 @@ def attached_attributes(metadata: Mapping[str, JsonValue]) -> Attributes:
     """Return what the metadata of a record says about its session, its user and the rest.
 
     Args:
-        metadata: Of the record. It is empty where texts are not captured, since an id of a user is
+        metadata: Of the record. It is empty if texts are not captured, since an id of a user is
             often an address.
     """
     tags = metadata.get(semconv.TAGS)
@@ -205,7 +205,7 @@ def written_chunks(job: Job) -> set[int]:
 def document_attributes(chunks: Sequence[Chunk], texts: Sequence[str]) -> Attributes:
     """Return chunks as OpenInference's documents, the first one last.
 
-    The SDK drops the oldest attributes where the application allows fewer, and a list of documents
+    The SDK drops the oldest attributes if the application allows fewer, and a list of documents
     that does not begin with the first one is not read at all.
 
     Args:
@@ -237,7 +237,7 @@ def ids_and_scores(chunks: Sequence[Chunk]) -> str:
 def documents_output(chunks: Sequence[Chunk], texts: Sequence[str], *, whole: bool) -> Attributes:
     """Return chunks as one output value: a JSON array with the beginning of each text.
 
-    Texts are cut so that all documents fit, and the JSON is always whole. Nothing where texts are
+    Texts are cut so that all documents fit, and the JSON is always whole. Nothing if texts are
     not captured.
 
     Args:
@@ -259,7 +259,7 @@ def documents_output(chunks: Sequence[Chunk], texts: Sequence[str], *, whole: bo
 
 
 def _beginnings(chunks: Sequence[Chunk], texts: Sequence[str]) -> str:
-    """Previews of all documents; empty where they do not fit, as with ids that are long."""
+    """Previews of all documents; empty if they do not fit, as with ids that are long."""
     room = MAX_PREVIEW_BYTES - len("[]")
     frame = len('{"page_content":"","id":""},')
     documents: list[JsonValue] = []
@@ -346,7 +346,7 @@ def prompt_attributes(run: GeneratorRun, room: int, *, whole: bool) -> Attribute
     """Return what a model read as one value: its messages as JSON, or else the prompt as a text.
 
     The JSON is that of OpenInference's own instrumentors, and the only form in which MLflow shows
-    who said what: it reads no other messages where there is an input.
+    who said what: it reads no other messages if there is an input.
 
     Args:
         run: A generator run.
@@ -500,7 +500,7 @@ def _attributes_of(job: Job, index: int) -> Attributes:
 
 
 def _context_attributes(job: Job, index: int) -> Attributes:
-    """The chunks of the record, for the answering span where they are not those retrieved."""
+    """The chunks of the record, for the answering span if they are not those retrieved."""
     chunks = job.record.chunks
     if any(isinstance(run, GeneratorRun) for run in job.runs[index + 1 :]):
         return {}
@@ -510,7 +510,7 @@ def _context_attributes(job: Job, index: int) -> Attributes:
 def _set_status(span: Span, error_type: str, *, completed: bool) -> None:
     """Write how a run ended: with an error, or by itself.
 
-    What was abandoned, cancelled or interrupted is left open: nothing has failed, and nobody knows
+    What was abandoned, cancelled or interrupted is left open: nothing has failed, and it is unknown
     whether it would have.
     """
     if error_type:

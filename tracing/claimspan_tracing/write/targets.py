@@ -42,7 +42,7 @@ def feedback_context(trace_id: str, span_id: str) -> Context:
 
     Args:
         trace_id: Of the root span, in hex.
-        span_id: Of the root span, in hex; empty where only the trace is known.
+        span_id: Of the root span, in hex; empty if only the trace is known.
     """
     # Whether the trace is exported is not known here. A signal that is not marked as sampled has no
     # exemplar, and is dropped where only those of sampled traces are kept.

@@ -105,7 +105,7 @@ class Writer:
             return
         if record.root.is_recording():
             self._settle(record, outcome, ())
-        else:  # a trace that nobody keeps, and the application waits
+        else:  # a trace that is not kept, and the application waits
             self._count(record, status, outcome)
 
     def finish_all(self, outcome: Outcome, records: Sequence[Record]) -> None:
@@ -187,7 +187,7 @@ class Writer:
         return outcome.status
 
     def _shown(self, finished: Finished) -> Finished:
-        """The record as it may be written; whoever captured it may have forbidden its texts."""
+        """The record as it may be written; its application may have forbidden its texts."""
         if self._capture_content and finished.job.capture_content:
             return finished
         return finished_without_content(finished)
@@ -219,14 +219,14 @@ class Writer:
     def _try(self, sink: Sink, finished: Finished) -> bool:
         try:
             sink.write(finished)
-        except BaseException as error:  # noqa: BLE001 - on our own thread nobody else can receive it
+        except BaseException as error:  # noqa: BLE001 - on our own thread no other code can receive it
             self._guard.swallow(error)
             return False
         return True
 
 
 def _decided(job: Job, outcome: Outcome) -> Job:
-    """The job with the decision that holds: the one after the first judge, where there is one."""
+    """The job with the decision that holds: the one after the first judge, if there is one."""
     return job if outcome.decision is None else replace(job, decision=outcome.decision)
 
 

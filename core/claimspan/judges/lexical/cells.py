@@ -118,7 +118,7 @@ class Sentences:
         the remaining room goes to their neighbours.
 
         Returns:
-            Indices of the sentences in their order; empty where none has a word of the claim.
+            Indices of the sentences in their order; empty if none has a word of the claim.
         """
         chosen = self._choose(claim, size)
         return sorted(_with_neighbours(chosen, self._lengths, size.with_neighbours))
@@ -182,7 +182,7 @@ def gather_sentences(sentences: Sequence[str], claim: str) -> str:
     """Gathers the sentences of a long text that together have most of a claim's words.
 
     Returns:
-        Up to 120 words: the chosen sentences in the order of the text; empty where no sentence has
+        Up to 120 words: the chosen sentences in the order of the text; empty if no sentence has
         a word of the claim.
     """
     found = Sentences(sentences)

@@ -158,7 +158,7 @@ class Reference:
         Args:
             text: The reference.
             language: Code of its language; None to detect it.
-            sentences: Its sentences with their tokens, where they are known already.
+            sentences: Its sentences with their tokens, if they are known already.
         """
         self.language = language or detect_language(text) or "en"
         """Code of the language by whose rules it was read: its tokens are compared with tokens of

@@ -94,10 +94,10 @@ class Slot(NamedTuple):
     """Words of a claim where the sentence has others; one of both may be empty in a copy."""
 
     claim: Sequence[Token]
-    """What the claim has in this place."""
+    """The words of the claim in this place."""
 
     sentence: Sequence[Token]
-    """What the sentence has in this place."""
+    """The words of the sentence in this place."""
 
     is_first: bool = False
     """Whether both parts begin their texts, where every word has a capital."""

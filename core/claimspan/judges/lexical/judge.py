@@ -46,13 +46,13 @@ __all__ = [
 def _extract(text: str, question: str | None, language: str) -> list[Claim]:
     """Returns the clauses of a text that assert something, in order.
 
-    A pronoun that opens an English sentence is replaced by its subject where that is safe. A short
+    A pronoun that opens an English sentence is replaced by its subject if that is safe. A short
     answer, as the whole text, as its first sentence, or behind a label (``Length: 725 km``),
     becomes the statement that it makes. A fenced block of code is a claim if nothing else in the
     text is: beside prose it shows what the prose says.
 
     Returns:
-        Claims, each with the sentence it came from; empty where the text asserts nothing.
+        Claims, each with the sentence it came from; empty if the text asserts nothing.
     """
     # "I cannot say. Please see the manual." Without its first sentence, the second is a claim.
     if abstains(text):
@@ -116,9 +116,9 @@ class LexicalJudge:
     words. The claim is aligned with the best sentence there, and what differs is read as edits:
     another number, date, unit, nationality or name in the same place, a negation or an opposite
     turns a claim that is otherwise covered into a contradiction; so do two parts of a sentence that
-    changed places around a verb. "All" where the reference limits what it says makes a claim
-    neutral. A claim that is a bare value is read as the answer to its question, and judged by the
-    value check. Every cell is decided; an empty reference is neutral to everything.
+    changed places around a verb. "All" makes a claim neutral if the reference limits
+    what it says. A claim that is a bare value is read as the answer to its question, and judged by
+    the value check. Every cell is decided; an empty reference is neutral to everything.
 
     Agreement with people on the test halves, split by question or document, as
     ``python tests/benchmarks/lexical_agreement.py`` measures it. Thresholds and the weights of
@@ -142,7 +142,7 @@ class LexicalJudge:
 
     Differences below .03 are noise in most sets. The gain is where numbers, names and negation
     decide (fever_sym, fm2); on begin_dev the edits cost .01. Claims written to fool word overlap
-    (fm2, healthver) stay near chance by label. Contradictions are found only where there is an
+    (fm2, healthver) stay near chance by label. Contradictions are found only if there is an
     edit, and most kinds of edits know English only.
 
     Whole answers: the harmonic mean of correctness and completeness has AUROC .928 for right
@@ -158,7 +158,7 @@ class LexicalJudge:
         Args:
             language: Code of the language (``en``, ``sl``, ``de`` ...) by whose rules sentences and
                 words are read. None: that of each text, as ``detect_language`` tells it, or that of
-                the texts beside it where one is too short to tell.
+                the texts beside it if one is too short to tell.
             sure_from: A verdict is left undecided if its claim is neither so probably entailed nor
                 so probably not; from 0.5, at which every verdict is decided, to 1. With 0.55 the
                 judge decides 87 % of the claims of the tune halves, a mean over ten sets, and is
@@ -191,16 +191,16 @@ class LexicalJudge:
     async def extract_claims(self, text: str, *, question: str | None = None) -> list[Claim]:
         """Returns the clauses of a text that assert something, in order.
 
-        A pronoun that opens an English sentence is replaced by its subject where that is safe. A
+        A pronoun that opens an English sentence is replaced by its subject if that is safe. A
         short answer, as the whole text or as its first sentence, becomes the statement that it
         makes, given the question: ``Paris``, ``Yes``, ``1889``.
 
         Args:
             text: A response or a ground truth.
-            question: The question that the text answers; None where unknown.
+            question: The question that the text answers; None if unknown.
 
         Returns:
-            Claims, each with the sentence it came from; empty where the text asserts nothing.
+            Claims, each with the sentence it came from; empty if the text asserts nothing.
         """
         return _extract(text, question, self._language or detect_language(text) or "en")
 
@@ -212,7 +212,7 @@ class LexicalJudge:
         Args:
             claims: The claims to check.
             references: The texts to check against, each on its own.
-            question: The query, where known. A reference of a few words is read as its answer, and
+            question: The query, if known. A reference of a few words is read as its answer, and
                 a claim that is a bare value by the scale and the unit that it asks for.
 
         Returns:
@@ -238,7 +238,7 @@ class LexicalJudge:
             references: The texts to check against, each on its own. Words are weighted by how rare
                 they are among the references that the same claims are checked against.
             cells: Which claim against which reference.
-            question: The query, where known.
+            question: The query, if known.
 
         Returns:
             A matrix of shape ``(len(claims), len(references))``; a cell that was not asked for is

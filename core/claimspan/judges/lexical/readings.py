@@ -113,7 +113,7 @@ class Reading:
         """Reads the question.
 
         Args:
-            question: The question; None where unknown.
+            question: The question; None if unknown.
             language: Code of the language of all texts; None to detect it.
             kept: References that were read before.
         """

@@ -104,7 +104,7 @@ class ReadClaim:
 
     @cached_property
     def bare_value(self) -> str | None:
-        """The value that is all it says; None where it says more."""
+        """The value that is all it says; None if it says more."""
         value = written(self.claim, self._asking.question)
         is_whole = value == self.claim.text
         is_bare = says_value_alone(self._stated) if is_whole else is_bare_value(value)
@@ -117,7 +117,7 @@ class ReadClaim:
 
     @cached_property
     def says(self) -> bool | None:
-        """Whether it affirms or denies the question as a whole; None where it does neither."""
+        """Whether it affirms or denies the question as a whole; None if it does neither."""
         return claimed_polarity(self.claim, self._asking)
 
     @cached_property
@@ -272,7 +272,7 @@ def _share(wanted: Mapping[str, float], stems: Set[str]) -> float:
 def _without_given(
     weights: Mapping[str, float], asking: Asking, reference: Reference
 ) -> Mapping[str, float]:
-    """Returns weights in which the question's words count less where an answer lacks them."""
+    """Returns weights in which the question's words count less if an answer lacks them."""
     if weights.keys() <= asking.stems:
         return weights
     lacking = asking.stems - reference.stems

@@ -77,7 +77,7 @@ class Asking(NamedTuple):
     """A question, and the stems of its content words."""
 
     question: str | None
-    """The question; None where it is unknown."""
+    """The question; None if it is unknown."""
 
     stems: Set[str]
     """Stems of its content words, those of irregular verbs by their base form."""
@@ -87,7 +87,7 @@ class Asking(NamedTuple):
         """Reads a question.
 
         Args:
-            question: The question; None where it is unknown.
+            question: The question; None if it is unknown.
         """
         if not question:
             return cls(question, frozenset())
@@ -105,13 +105,13 @@ class ShortAnswer(NamedTuple):
     """A reference that is to be read as the answer to its question."""
 
     text: str
-    """The words of the answer; empty where it is a text of its own."""
+    """The words of the answer; empty if it is a text of its own."""
 
     stems: Mapping[str, float]
     """Weight by stem of its content words that the question does not give."""
 
     polarity: bool | None
-    """Whether it affirms or denies; None where it does neither."""
+    """Whether it affirms or denies; None if it does neither."""
 
     is_text: bool = False
     """Whether it is a text of its own, which answers the question in statements."""
@@ -130,7 +130,7 @@ def answer_and_shown(reference: str, asking: Asking) -> tuple[ShortAnswer | None
 
     Returns:
         The answer, None for a passage; and the text: a short answer as the statement that it makes.
-        A longer text that opens by ``Yes`` or ``No`` begins with what that affirms or denies, where
+        A longer text that opens by ``Yes`` or ``No`` begins with what that affirms or denies, if
         it goes on about what is asked. An ``AnswerText`` stays one.
     """
     statement = as_statement(asking.question, reference)
@@ -148,7 +148,7 @@ def _opening_statement(text: str, asking: Asking) -> str | None:
     """Returns what ``Yes`` or ``No`` at the start of a longer text says, given its question.
 
     Returns:
-        The statement; None where the text opens otherwise, the question does not ask for yes or
+        The statement; None if the text opens otherwise, the question does not ask for yes or
         no, or the text is a passage that does not go on about what is asked.
     """
     says = polarity(text)
@@ -182,7 +182,7 @@ def _own_weights(answer: str, asking: Asking) -> Mapping[str, float]:
 
 
 def written(claim: Claim, question: str | None) -> str:
-    """Returns the short answer that a claim was made of; the claim's text where it is none."""
+    """Returns the short answer that a claim was made of; the claim's text if it is none."""
     sentence = claim.sentence
     if not sentence or sentence == claim.text or as_statement(question, sentence) != claim.text:
         return claim.text
@@ -193,7 +193,7 @@ def own_words(claim: Claim, asking: Asking) -> list[Token]:
     """Returns the words of the short answer that a claim was made of, beside the question's.
 
     Returns:
-        All of the answer's where the question has them too; none where the claim was no short
+        All of the answer's if the question has them too; none if the claim was no short
         answer.
     """
     short = written(claim, asking.question)
@@ -210,7 +210,7 @@ def value_or_polarity(claim: Claim, short: ShortAnswer, asking: Asking) -> Verdi
     """Judges what words do not tell: yes against no, and a claim against a bare value.
 
     Returns:
-        A verdict; None where the words decide.
+        A verdict; None if the words decide.
     """
     if short.polarity is not None:
         return _polar_verdict(claim, short, asking)
@@ -228,7 +228,7 @@ def value_or_polarity(claim: Claim, short: ShortAnswer, asking: Asking) -> Verdi
 
 
 def _polar_verdict(claim: Claim, short: ShortAnswer, asking: Asking) -> Verdict | None:
-    """Compares yes and no of a claim and an answer; None where what they add has to be compared."""
+    """Compares yes and no of a claim and an answer; None if what they add has to be compared."""
     says = whole = claimed_polarity(claim, asking)
     if whole is None and claim.sentence and asks_yes_or_no(asking.question):
         says = polarity(claim.sentence)  # "Yes, it rose by 13 %"
@@ -244,7 +244,7 @@ def claimed_polarity(claim: Claim, asking: Asking) -> bool | None:
     """Returns whether a claim affirms or denies its question as a whole.
 
     Returns:
-        None where the claim does neither, or the question does not ask for yes or no.
+        None if the claim does neither, or the question does not ask for yes or no.
     """
     if claim.sentence and (says := polarity(claim.sentence)) is not None:
         made_of = ("Yes" if says else "No", claim.sentence)
@@ -317,12 +317,12 @@ def decided_by_words(
     Args:
         claims: The claims.
         references: The references as they were given.
-        question: The question; None where unknown.
+        question: The question; None if unknown.
         words: Verdicts of ``LexicalJudge``.
         others: Verdicts of a judge that reads, on the same cells.
 
     Returns:
-        A verdict for each cell: that of ``words`` where the reference is a bare value, or where
+        A verdict for each cell: that of ``words`` if the reference is a bare value, or if
         both sides say yes or no. On an answer whose words support a claim more than reading it
         does, the mean of both.
     """
@@ -340,7 +340,7 @@ def decided_by_words(
 
 
 def _mixed(words: Verdict, other: Verdict) -> Verdict:
-    """Returns the mean of two verdicts where words support the claim more, otherwise ``other``.
+    """Returns the mean of two verdicts if words support the claim more, otherwise ``other``.
 
     A judge that reads takes what the question gives for an addition. On the tune half of
     FinanceBench the AUROC of ``alignment`` is .916 with the mean, and .899 without.

@@ -52,7 +52,7 @@ class ChatRequest(NamedTuple):
     """The system message and the user message; or the latter alone, if a model takes no other."""
 
     schema: Mapping[str, JsonValue] | None
-    """JSON schema of the reply; None where the messages alone say its form."""
+    """JSON schema of the reply; None if the messages alone say its form."""
 
     max_tokens: int
     """Most completion tokens of the reply, a model's reasoning included."""
@@ -87,7 +87,7 @@ class ChatReply(NamedTuple):
     """The reply, with whatever the model has written around it."""
 
     finish_reason: str | None = None
-    """Why it ended, in the words of the provider; None where the client does not say."""
+    """Why it ended, in the words of the provider; None if the client does not say."""
 
     input_tokens: int | None = None
     """Prompt tokens as the provider has counted them; None has them estimated."""
@@ -96,7 +96,7 @@ class ChatReply(NamedTuple):
     """Completion tokens, reasoning included; None has them estimated."""
 
     tokens: Sequence[Token] = ()
-    """Tokens of the reply with log probabilities; empty where there are none."""
+    """Tokens of the reply with log probabilities; empty if there are none."""
 
 
 @runtime_checkable
@@ -141,7 +141,7 @@ class Traits(NamedTuple):
     """Its price; None looks it up by its name."""
 
     explain: Callable[[BaseException], str | None] | None = None
-    """Says of an error of the client what happened and what to do; None where it cannot tell."""
+    """Says of an error of the client what happened and what to do; None if it cannot tell."""
 
 
 def traits_of(model: ChatModel) -> Traits:

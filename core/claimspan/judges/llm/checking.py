@@ -95,7 +95,7 @@ _SPELLINGS: Final = (
 
 
 def graded_verdict(token: Token, letter: str) -> Verdict:
-    """The verdict of one label token, with probabilities where they can be told.
+    """The verdict of one label token, with probabilities if they can be told.
 
     Adds up the probabilities of all alternatives that spell a label, each with the weights of its
     label, and normalises them. The verdict is that of the letter alone if another letter is
@@ -153,10 +153,10 @@ def graded_verdicts(content: str, tokens: Sequence[Token]) -> list[Verdict] | No
 
     Args:
         content: The reply.
-        tokens: Its tokens; empty where the endpoint gave none.
+        tokens: Its tokens; empty if the endpoint gave none.
 
     Returns:
-        Verdicts in the order of the reply; None where the tokens do not make up the reply.
+        Verdicts in the order of the reply; None if the tokens do not make up the reply.
     """
     written = "".join(token.text for token in tokens)
     if not tokens or written.strip() != content.strip():  # some servers trim the content
@@ -220,7 +220,7 @@ class CheckBatch(NamedTuple):
     references: Mapping[int, str]
     cells: frozenset[Cell]
     context: Context
-    """What is read together, where a cell is in its column."""
+    """What is read together, if a cell is in its column."""
 
     @property
     def is_joint(self) -> bool:
@@ -277,8 +277,8 @@ def _plan_batches(
 ) -> list[CheckBatch]:
     """Distributes cells over calls: references in their order, each with all of its claims.
 
-    The references of a context go into one call where they fit, so that they can be read together
-    there; the others go with them where there is room. ``references_per_call`` is the most of them
+    The references of a context go into one call if they fit, so that they can be read together
+    there; the others go with them if there is room. ``references_per_call`` is the most of them
     in one call, None for as many as fit; ``max_tokens`` is the most of their tokens.
 
     Returns:
@@ -356,7 +356,7 @@ def _max_rows(columns: Sequence[int]) -> int:
 def _groups_around(
     context: Context, wanted: Sequence[int], references: Sequence[str], limits: _Limits
 ) -> list[Sequence[int]]:
-    """The references of each call, where those of the context and its column share one call."""
+    """The references of each call, if those of the context and its column share one call."""
     together = context.distinct
     others = [j for j in wanted if j not in together]
     whole = [*together, *others]
@@ -756,7 +756,7 @@ def _cell_keys(
 ) -> dict[Cell, str]:
     """The cache key of each cell: scope, claim and reference, or all references of the context.
 
-    The rank of a reference counts where the claim names it, as "passage 3 says" does. The verdict
+    The rank of a reference counts if the claim names it, as "passage 3 says" does. The verdict
     by a context of one text is that by the text.
     """
     about = content_key("verdict", *scope)

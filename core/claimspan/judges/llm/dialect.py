@@ -55,7 +55,7 @@ _NAMES: Final[Mapping[str, re.Pattern[str]]] = {
 }
 """Parameters, and the words by which servers name them."""
 
-# As a word of a schema; `type`, `items` and the like are in every schema, and refused by nobody.
+# As a word of a schema; `type`, `items` and the like are in every schema, and never refused.
 _KEYWORD: Final = re.compile(
     r"\b(pattern|const|enum|minLength|maxLength|minItems|maxItems|prefixItems|additionalProperties|"
     r"strict)\b"
@@ -95,7 +95,7 @@ def is_reasoning_model(model: str) -> bool:
 
 
 class Dialect:
-    """How one model is asked; changes where it has refused something.
+    """How one model is asked; changes if it has refused something.
 
     Requests under way in many tasks share it: a change is one assignment, and a request that was
     made before it is made again.
@@ -323,7 +323,7 @@ class Dialect:
         return "an option that it does not name"
 
     def _fitted(self, refusal: Refusal, sent: ChatRequest, prompt: Prompt) -> str | None:
-        """Keeps the limit on a reply within the window, where that is what did not fit."""
+        """Keeps the limit on a reply within the window, if that is what did not fit."""
         told = [int(each) for each in _WINDOW.findall(refusal.message)]
         if told:
             self.window = min(told)

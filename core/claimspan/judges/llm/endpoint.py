@@ -96,7 +96,7 @@ class CircuitBreaker:
             self._next_probe = self._clock() + OPEN_SECONDS
 
     def close_down(self, cause: str) -> None:
-        """Opens the circuit at once: the endpoint has said that it answers nobody for now."""
+        """Opens the circuit at once: the endpoint has said that it answers no request for now."""
         self._failures, self._cause = MAX_FAILURES, cause
         self._next_probe = self._clock() + OPEN_SECONDS
 
@@ -299,7 +299,7 @@ class Endpoint:
         self._tell(refusal.told, f"{again}: {refusal.told}")
 
     def note(self, refused: str) -> None:
-        """Keeps what the model has refused, for whoever asks how it is used."""
+        """Keeps what the model has refused, to say later how it is used."""
         self._learned[f"asked without {refused}"] = None
 
     def say(self, what: str) -> None:

@@ -41,7 +41,7 @@ _MAX_SENTENCES: Final = 40
 
 
 class Extractor:
-    """Extracts the claims of each text once, whoever asks for them and how many ask at a time."""
+    """Extracts the claims of each text once, however many ask for them at a time."""
 
     def __init__(self, cache: VerdictCache, scope: str, settings: Settings) -> None:
         # ``scope`` is what claims depend on beside text and question: model, prompts, address.

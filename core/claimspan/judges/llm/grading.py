@@ -66,7 +66,7 @@ _SPELLED: Final[Mapping[str, str]] = {
 
 
 class Grader:
-    """Grades each answer by each criterion once, whoever asks and how many ask at a time."""
+    """Grades each answer by each criterion once, however many ask at a time."""
 
     def __init__(self, cache: VerdictCache, scope: str, settings: Settings) -> None:
         # ``scope`` is what grades depend on beside criterion and record: model, prompts, address.

@@ -216,7 +216,7 @@ class ModelJudge:
     async def extract_at_most(
         self, text: str, max_claims: int, *, question: str | None = None
     ) -> list[Claim]:
-        """Extracts ``max_claims``, or a few more where the model does not count.
+        """Extracts ``max_claims``, or a few more if the model does not count.
 
         Raises:
             JudgeError: As ``extract_claims``.

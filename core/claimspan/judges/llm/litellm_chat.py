@@ -1,7 +1,7 @@
 """A chat model of any provider that LiteLLM knows: Bedrock, Vertex AI, Cohere, watsonx and more.
 
 LiteLLM is a module with global settings, which the application may use as well. The judge changes
-two of them, and keeps its calls out of what the application has hung on the others.
+two of them, and keeps its calls out of the application's callbacks on the others.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ _CREDENTIALS: Final = frozenset(
         "GoogleAuthError",
     }
 )  # fmt: skip
-"""Classes of botocore and google-auth for what a machine does not have."""
+"""Classes of botocore and google-auth for credentials that are missing."""
 
 _NO_KEY: Final = re.compile(r"missing [\w ]{0,40}(api key|credentials)", re.IGNORECASE)
 """LiteLLM and the openai package say so before they send anything."""

@@ -76,7 +76,7 @@ class ForbiddenAddressError(Exception):
 
 
 def _check_base_url(url: str) -> str:
-    """Checks an address, and warns where it is plain HTTP to a public host.
+    """Checks an address, and warns if it is plain HTTP to a public host.
 
     Loopback and private addresses are allowed, because local models are there.
 
@@ -650,7 +650,7 @@ def _read_tokens(logprobs: JsonValue) -> tuple[Token, ...]:
 
 
 def _token(token: _Token) -> Token:
-    """The token; without probabilities where one of them is not known."""
+    """The token; without probabilities if one of them is not known."""
     given = {each.token: each.logprob for each in token.top_logprobs or []}
     known = {text: logprob for text, logprob in given.items() if logprob is not None}
     if token.logprob is None or len(known) < len(given):
