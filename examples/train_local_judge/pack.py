@@ -62,6 +62,9 @@ def main() -> None:
         _write(out / f"human_{path.stem}.jsonl", _human(path))
     _write(out / "human_written.jsonl", written.training_pairs())
     _write(out / "human_written_en.jsonl", written.training_pairs("en"))
+    _write(out / "human_mixed_en.jsonl", written.mixed_pairs("en"))
+    _write(out / "human_unrelated_en.jsonl", written.unrelated_pairs("en"))
+    _write(out / "human_expertqa.jsonl", people.expert_claims(options.expertqa))
     measure = _module(MEASURE)
     for name in _TUNED:
         path = options.entailment / "dev" / f"{name}.jsonl"
@@ -100,7 +103,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Pack the data of a training run.")
     for name in ("out", "qed", "scitldr", "wice", "rst", "html", "wordnet", "entailment"):
         parser.add_argument(f"--{name}", type=Path, required=True)
-    for name in ("clapnq", "wiki-split", "refchecker"):
+    for name in ("clapnq", "wiki-split", "refchecker", "expertqa"):
         parser.add_argument(f"--{name}", type=Path, nargs="+", required=True)
     return parser.parse_args()
 

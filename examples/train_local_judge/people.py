@@ -12,12 +12,20 @@ from pathlib import Path
 from random import Random
 from typing import Final, TypedDict, cast
 
-from claimspan.judges.local.reading import gather_sentences
+from claimspan.judges.local.reading import Passage, gather_sentences
 from claimspan.text.sentences import split_prose
 from train_local_judge.pairs import Document, Pair, Summary
 from train_local_judge.texts import tidy
 
-__all__ = ["answers", "brief", "labelled_triplets", "partly_supported", "summaries", "triplets"]
+__all__ = [
+    "answers",
+    "brief",
+    "expert_claims",
+    "labelled_triplets",
+    "partly_supported",
+    "summaries",
+    "triplets",
+]
 
 _MOST_WORDS: Final = 160
 """Longer texts are reduced to the sentences about the claim: the model reads 256 tokens."""
@@ -125,3 +133,32 @@ def partly_supported(path: Path) -> Iterator[Pair]:
         left = tidy(" ".join(token for token, is_lacking in marked if not is_lacking))
         if len(re.findall(r"\w+", left)) >= _LEAST_LEFT:
             yield Pair(premise, left, "E")
+
+
+_SUPPORT: Final = {"Complete": "E", "Partial": "NE", "Incomplete": "NE", "Missing": "NE"}
+_NUMBER: Final = re.compile(r"\s*(?:\[\d+\])+\s*")
+_SOURCE: Final = re.compile(r"^\[\d+\]\s*\S+\s*")
+
+
+def expert_claims(paths: Sequence[Path]) -> Iterator[Pair]:
+    """ExpertQA: sentences of long answers, as experts found them supported by the cited pages.
+
+    Each once, though several splits of the data have it; with the sentences about it, and if one
+    page is cited also with the beginning of that page.
+    """
+    seen: set[tuple[str, str]] = set()
+    for path in paths:
+        for line in path.read_text(encoding="utf-8").strip().split("\n"):
+            for answer in json.loads(line)["answers"].values():
+                for claim in answer["claims"]:
+                    label = _SUPPORT.get(claim["support"])
+                    text = _NUMBER.sub(" ", claim["claim_string"]).replace(" .", ".").strip()
+                    cited = [_SOURCE.sub("", each) for each in claim["evidence"]]
+                    page = " ".join(" ".join(cited).split())
+                    if label is None or len(page) < 80 or len(text) < 15 or (text, page) in seen:
+                        continue
+                    seen.add((text, page))
+                    for window in Passage(page, "en").windows_for(text):
+                        yield Pair(window, text, label)
+                    if len(cited) == 1:
+                        yield Pair(" ".join(page.split()[:170]), text, label)

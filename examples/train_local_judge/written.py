@@ -11,12 +11,21 @@ import hashlib
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from random import Random
 from typing import Final, Literal, NamedTuple
 
 from claimspan.judges.local.reading import Passage
 from train_local_judge.pairs import Pair
 
-__all__ = ["FOLDER", "WrittenClaim", "WrittenPassage", "passages", "training_pairs"]
+__all__ = [
+    "FOLDER",
+    "WrittenClaim",
+    "WrittenPassage",
+    "mixed_pairs",
+    "passages",
+    "training_pairs",
+    "unrelated_pairs",
+]
 
 FOLDER: Final = Path(__file__).parent / "pairs"
 
@@ -73,3 +82,42 @@ def training_pairs(language: str | None = None) -> Iterator[Pair]:
         for claim in passage.claims:
             for shown in dict.fromkeys([whole, *read.windows_for(claim.text)]):
                 yield Pair(shown, claim.text, claim.label)
+
+
+def mixed_pairs(language: str | None = None) -> Iterator[Pair]:
+    """Yields three of five claims with their passage beside a part of another one, before or after.
+
+    Both are of one style, about other things, so that the label stays; the model learns to look for
+    what a claim is about.
+    """
+    for passage, claim, other, chance in _beside(language):
+        if chance.random() < _MIXED:
+            whole, words = " ".join(passage.text.split()), other.text.split()
+            cut = chance.randint(15, 60)
+            before = f"{' '.join(words[:cut])} {whole}"
+            shown = before if chance.random() < 0.5 else f"{whole} {' '.join(words[-cut:])}"
+            yield Pair(shown, claim.text, claim.label)
+
+
+def unrelated_pairs(language: str | None = None) -> Iterator[Pair]:
+    """Yields every fourth claim with another passage of its style, which leaves it open."""
+    for _, claim, other, chance in _beside(language):
+        if chance.random() < _UNRELATED:
+            yield Pair(" ".join(other.text.split()), claim.text, "N")
+
+
+_MIXED: Final = 0.6
+_UNRELATED: Final = 0.25
+
+
+def _beside(
+    language: str | None,
+) -> Iterator[tuple[WrittenPassage, WrittenClaim, WrittenPassage, Random]]:
+    """Yields the claims of the training part, each with another passage of its style."""
+    chance = Random(7)  # noqa: S311 - no secret
+    chosen = [p for p in passages() if p.part == "training" and language in (None, p.language)]
+    for passage in chosen:
+        near = [p for p in chosen if (p.language, p.style) == (passage.language, passage.style)]
+        others = [p for p in near if p.id != passage.id]
+        for claim in passage.claims if others else ():
+            yield passage, claim, chance.choice(others), chance

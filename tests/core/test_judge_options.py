@@ -24,7 +24,10 @@ from command_line import invoke, run
 from judge_server import JudgeServer, judge_server
 from judged import RECORD
 
-HERE = {"evaluate", "run", "doctor", "estimate", "judge-agreement", "calibrate", "worker", "demo"}
+HERE = {
+    *("evaluate", "run", "doctor", "estimate", "judge-agreement", "calibrate", "worker", "demo"),
+    *("serve", "backfill"),
+}
 BENCHMARKS = {"alignment", "context-coverage", "human-agreement", "meta-eval"}
 
 

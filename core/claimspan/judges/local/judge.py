@@ -184,7 +184,7 @@ class LocalJudge:
     @property
     def version(self) -> str:
         """Version of the verdicts; changes with weights, constants and the lexical judge."""
-        return f"7+lexical.{self._lexical.version}"
+        return f"8+lexical.{self._lexical.version}"
 
     @property
     def pairs(self) -> PairCounts:
