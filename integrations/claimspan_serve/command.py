@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from claimspan.cli.options import JudgeName
+from claimspan.cli.options import JudgeName, JudgeOptions, judge_from
 from claimspan.errors import MissingExtraError
 
 __all__ = ["serve"]
@@ -52,6 +52,7 @@ def serve(
         typer.Option(help="phoenix, mlflow, langfuse, or path.py:name; may be given repeatedly."),
     ] = None,
     judge: JudgeName = None,
+    judge_options: JudgeOptions = None,
     sample: Annotated[
         float | None, typer.Option(help="Share of the records to judge, 0.0 to 1.0.")
     ] = None,
@@ -88,7 +89,7 @@ def serve(
         "forward": forward,
         "export": export,
         "sinks": sink,
-        "judge": judge,
+        "judge": judge_from(judge, judge_options) if judge_options else judge,
         "sample": sample,
         "metrics": metrics,
         "ground_truth": ground_truth,

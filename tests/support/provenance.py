@@ -248,7 +248,7 @@ def _json_with_letters(texts: list[str]) -> str:
 
 def as_yaml(texts: list[str]) -> str:
     r"""Put texts into a prompt as YAML, which folds lines and writes letters as ``\u010C``."""
-    return str(yaml.safe_dump([{"text": text, "rank": rank} for rank, text in enumerate(texts, 1)]))
+    return str(yaml.safe_dump([{"text": text, "rank": rank} for rank, text in enumerate(texts, 1)]))  # pyright: ignore[reportUnknownMemberType] - its width is untyped in the stubs
 
 
 def _markdown(texts: list[str]) -> str:
