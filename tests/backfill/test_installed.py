@@ -23,7 +23,7 @@ main()
     ("extra", "said"),
     [
         ("backfill", "1 judged"),
-        ("report", "pip install 'claimspan[backfill]'"),
+        ("cli", "pip install 'claimspan[backfill]'"),
     ],
 )
 def test_an_installation_works_or_says_what_is_missing(
