@@ -49,7 +49,7 @@ READ_SECONDS: Final = 60.0
 """For the records of one page to be read; they take milliseconds."""
 
 JUDGE_SECONDS: Final = 600.0
-"""For one record: nobody waits for it."""
+"""For one record: no request waits for it."""
 
 DELIVERY_SECONDS: Final = 180.0
 """For a backend to take the scores of a batch; a writer gives up a record after two minutes."""
