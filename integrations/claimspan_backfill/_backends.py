@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -250,7 +251,7 @@ def _nanoseconds(moment: object) -> str:
 # --- backends that find traces by their time alone ------------------------------------------------
 
 
-class _Searched:
+class _Searched(ABC):
     """Asks for slices of time, and for halves of those that have more traces than an answer."""
 
     name: str
@@ -280,9 +281,9 @@ class _Searched:
         yield from self._within(start, middle)
         yield from self._within(middle, end)
 
+    @abstractmethod
     def _search(self, start: datetime, end: datetime, limit: int) -> Mapping[str, Page]:
         """Find traces by id, with their spans if these come along."""
-        raise NotImplementedError
 
     def _read(self, found: Mapping[str, Page]) -> Mapping[str, Page]:
         """Read the spans of traces that were found."""

@@ -283,7 +283,8 @@ class Backfill:
         lost = self._writer.lost if self._writer else 0
         done: list[JobKey] = []
         for job, outcome in zip(jobs, outcomes, strict=True):
-            if outcome.status not in _AGAIN and self._write(evaluation, job, outcome):
+            if outcome.status not in _AGAIN:
+                self._write(evaluation, job, outcome)
                 done.append(job.key)
         if self._writer is not None and (
             not self._writer.flush(DELIVERY_SECONDS) or self._writer.lost > lost
@@ -301,14 +302,13 @@ class Backfill:
             why = next(outcome.reason for outcome in outcomes if outcome.unavailable)
             raise JudgeError(f"the judge is away ({why}): the same command goes on when it is back")
 
-    def _write(self, evaluation: RemoteEvaluation, job: Job, outcome: Outcome) -> bool:
+    def _write(self, evaluation: RemoteEvaluation, job: Job, outcome: Outcome) -> None:
         if not evaluation.write(job, outcome):
             raise DeliveryError(
                 "the address of --export takes no spans: check it; the same command goes on"
             )
         if self._output is not None:
             self._output.add(job, outcome)
-        return True
 
     def _count(self, job: Job, outcome: Outcome) -> None:
         summary, found = self.summary, outcome.evaluation

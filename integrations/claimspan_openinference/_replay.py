@@ -14,6 +14,7 @@ from claimspan_openinference._groups import group_of
 from claimspan_openinference._kinds import is_marked
 from claimspan_openinference._reader import SpanReader
 from claimspan_openinference._traces import TraceTable, is_ours
+from claimspan_openinference._translation import in_openinference
 from claimspan_openinference._trees import tree_of
 from claimspan_tracing.adapters import Key, RunTree
 
@@ -63,12 +64,12 @@ def records_of_trace(
 
 def why_no_record(spans: Iterable[ReadableSpan]) -> str:
     """Return why a trace gives no record, as a reason that many traces may share."""
-    kept = [span for span in spans if not is_ours(span)]
+    kept = [in_openinference(span) for span in spans if not is_ours(span)]
     groups = [group_of(span, []) for span in kept if is_marked(span.attributes)]
     if not kept:
         return "captured by claimspan itself"
     if not groups:
-        return "no span says what it is: none follows OpenInference or OpenTelemetry's GenAI"
+        return "no span says what it is: none is OpenInference's, or of a dialect that is read"
     if not any(group.retrieves for group in groups):
         return "nothing was retrieved, as far as the spans show"
     if not any(group.generates or group.has_result for group in groups):

@@ -82,7 +82,7 @@ class _Trace:
 class WaitingTraces:
     """Joins spans to traces, whatever their order; safe to use from several threads.
 
-    A trace is whole when its root has come and then nothing more for ``quiet`` seconds. Where
+    A trace is whole when its root has come and then nothing more for ``quiet`` seconds. If
     another exporter has the root, it is whole after ``max_age`` seconds without a span, or after
     ``quiet`` seconds while half of all bytes are taken. What comes for a trace after its root and
     its judgement is late, and is not judged without the rest. A trace that never had its root

@@ -116,8 +116,8 @@ def warn_of_several(attached: int) -> None:
     _several_were_told.set()
     _logger.warning(
         "%d monitors are attached by instrument(), and each of them records and evaluates every "
-        "query. Where a script or a cell has run again: give instrument() options in place of a "
-        "new Monitor, as equal options share one, or first call what it has returned before",
+        "query. A monitor of the same options takes the place of the one before; if a script or a "
+        "cell has run again with others, first call what instrument() has returned before",
         attached,
     )
 
