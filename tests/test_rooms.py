@@ -27,7 +27,6 @@ CORE_ROOMS: Final[Mapping[str, frozenset[str]]] = {
     "progress": frozenset({"errors"}),
     "statistics": frozenset({"errors"}),
     "files": VALUES | {"text"},
-    "retrievers": frozenset({"errors", "files", "records", "text"}),
     "cost": VALUES | {"concurrency", "files"},
     "metrics": VALUES | {"text"},
     "judges": VALUES
@@ -49,8 +48,7 @@ CORE_ROOMS: Final[Mapping[str, frozenset[str]]] = {
     "testing": VALUES | {"concurrency", "cost", "evaluation", "judges"},
     "cli": VALUES
     | {"comparison", "cost", "evaluation", "files", "judges", "meta_evaluation"}
-    | {"loading", "metrics", "progress", "report", "results", "retrievers", "statistics"}
-    | {"text"},
+    | {"loading", "metrics", "progress", "report", "results", "statistics", "text"},
     "__init__": VALUES | {"cost", "evaluation", "files", "judges"},
     "__main__": frozenset({"cli"}),
 }
@@ -156,12 +154,14 @@ TRACING_ROOMS: Final[Mapping[str, frozenset[str]]] = {
 
 BENCH_ROOMS: Final[Mapping[str, frozenset[str]]] = {
     "resumed": frozenset(),
+    "retrievers": frozenset(),
     "shown": frozenset(),
+    "statistics": frozenset(),
     "alignment": frozenset({"resumed", "shown"}),
-    "context_coverage": frozenset({"resumed", "shown"}),
-    "human_agreement": frozenset({"resumed", "shown"}),
+    "context_coverage": frozenset({"resumed", "shown", "statistics"}),
+    "human_agreement": frozenset({"resumed", "shown", "statistics"}),
     "meta_eval": frozenset({"resumed", "shown"}),
-    "pandachat": frozenset({"resumed", "shown"}),
+    "pandachat": frozenset({"resumed", "retrievers", "shown", "statistics"}),
     "ragchecker": frozenset({"shown"}),
 }
 """Benchmark to the modules that it shares with others. No benchmark imports another."""

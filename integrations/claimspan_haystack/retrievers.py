@@ -13,8 +13,8 @@ from haystack import Document, Pipeline
 from haystack.core.component import Component
 
 from claimspan.errors import ConfigError
+from claimspan.files.chunks import plain_metadata
 from claimspan.records import Chunk
-from claimspan.retrievers import plain_metadata
 
 __all__ = ["adapt", "read"]
 

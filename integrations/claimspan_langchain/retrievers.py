@@ -13,8 +13,8 @@ from langchain_core.documents import Document
 from langchain_core.runnables import Runnable
 from langchain_core.vectorstores import VectorStore
 
+from claimspan.files.chunks import plain_metadata
 from claimspan.records import Chunk
-from claimspan.retrievers import plain_metadata
 
 __all__ = ["adapt", "read"]
 

@@ -13,8 +13,8 @@ from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.retrievers import BaseRetriever
 from llama_index.core.schema import BaseNode, MetadataMode, NodeWithScore, QueryBundle
 
+from claimspan.files.chunks import plain_metadata
 from claimspan.records import Chunk
-from claimspan.retrievers import plain_metadata
 
 __all__ = ["SOURCE_KEY", "adapt", "read"]
 

@@ -13,8 +13,8 @@ import pytest
 
 from claimspan import Chunk
 from claimspan.errors import ConfigError, FileError
-from claimspan.retrievers import retriever_of
 from claimspan_bench.pandachat import evaluate_submissions, run_retriever
+from claimspan_bench.retrievers import retriever_of
 
 from command_line import invoke, run
 from panda_files import SAMPLE, Row, sample

@@ -8,7 +8,7 @@ import pytest
 
 from claimspan import Chunk
 from claimspan.errors import ConfigError
-from claimspan.retrievers import retriever_of
+from claimspan_bench.retrievers import retriever_of
 
 
 def returning(result: object) -> Callable[[str], object]:

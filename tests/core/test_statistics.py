@@ -9,17 +9,13 @@ import pytest
 from scipy.stats import permutation_test
 
 from claimspan.errors import ConfigError
-from claimspan.statistics import (
-    SEED,
+from claimspan.statistics import SEED, holm, mean_estimate, mean_estimates, sign_flip_p_values
+from claimspan_bench.statistics import (
     bootstrap,
     compare_paired,
-    holm,
     kendall,
-    mean_estimate,
-    mean_estimates,
     pearson,
     share_estimate,
-    sign_flip_p_values,
     spearman,
 )
 

@@ -18,8 +18,8 @@ from haystack.components.retrievers.in_memory import (
 from haystack.document_stores.in_memory import InMemoryDocumentStore
 
 from claimspan.errors import ConfigError
-from claimspan.retrievers import retriever_of
 from claimspan_bench.pandachat import evaluate_submissions, run_retriever
+from claimspan_bench.retrievers import retriever_of
 
 from panda_files import SAMPLE, sample
 

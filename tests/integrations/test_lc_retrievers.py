@@ -18,9 +18,9 @@ from langchain_core.runnables import RunnableLambda
 from langchain_core.vectorstores import InMemoryVectorStore
 from langchain_text_splitters import RecursiveCharacterTextSplitter
 
-from claimspan.retrievers import retriever_of
 from claimspan.text.words import slovenian_words
 from claimspan_bench.pandachat import evaluate_submissions, run_retriever
+from claimspan_bench.retrievers import retriever_of
 
 from panda_files import SAMPLE, sample
 
@@ -110,7 +110,7 @@ def test_the_adapter_is_looked_up_once_and_not_while_a_retriever_is_timed(
     def refused(**_: str) -> list[EntryPoint]:
         raise AssertionError("a look-up costs more time than many a retriever")
 
-    monkeypatch.setattr("claimspan.retrievers.entry_points", refused)
+    monkeypatch.setattr("claimspan_bench.retrievers.entry_points", refused)
 
     assert retrieve("Kako prepoznamo roj?")
 

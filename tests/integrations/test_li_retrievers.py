@@ -17,8 +17,8 @@ from llama_index.core.response_synthesizers import get_response_synthesizer
 from llama_index.core.retrievers import BaseRetriever
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 
-from claimspan.retrievers import retriever_of
 from claimspan_bench.pandachat import evaluate_submissions, run_retriever
+from claimspan_bench.retrievers import retriever_of
 
 from panda_files import SAMPLE, sample
 

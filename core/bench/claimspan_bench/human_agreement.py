@@ -30,7 +30,7 @@ from claimspan.judges.protocol import Judge
 from claimspan.meta_evaluation.agreement import auroc
 from claimspan.metrics.catalogue import CATALOGUE
 from claimspan.records import RagRecord
-from claimspan.statistics import Estimate, bootstrap, mean_estimate, spearman
+from claimspan.statistics import Estimate, mean_estimate
 from claimspan.text.percentages import in_percent, percent_hint
 from claimspan.text.visible import visible
 from claimspan_bench.resumed import evaluate_resumed, results_of_judge
@@ -47,6 +47,7 @@ from claimspan_bench.shown import (
     refuse_both,
     validated,
 )
+from claimspan_bench.statistics import bootstrap, spearman
 
 __all__ = [
     "PUBLISHED",

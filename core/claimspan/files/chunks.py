@@ -18,7 +18,7 @@ from claimspan.files.names import CHUNK_NAMES, is_absent
 from claimspan.records import Chunk
 from claimspan.text.shapes import is_list, is_mapping
 
-__all__ = ["chunks_of", "items_of", "json_entries", "seems_context", "value_in"]
+__all__ = ["chunks_of", "items_of", "json_entries", "plain_metadata", "seems_context", "value_in"]
 
 _JSON: Final = TypeAdapter[JsonValue](JsonValue)
 
@@ -191,6 +191,17 @@ def json_entries(metadata: object) -> dict[str, JsonValue]:
         except ValidationError:
             continue
     return kept
+
+
+def plain_metadata(metadata: object) -> dict[str, JsonValue]:
+    """Return the entries of a mapping that a chunk can hold, and that may name a document.
+
+    Args:
+        metadata: What a store keeps with a document. Only texts, numbers and truth values are
+            kept; anything but a mapping has none.
+    """
+    entries = metadata.items() if is_mapping(metadata) else ()
+    return {str(key): value for key, value in entries if isinstance(value, str | int | float)}
 
 
 def seems_context(value: object) -> bool:

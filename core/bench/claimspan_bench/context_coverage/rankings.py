@@ -21,18 +21,12 @@ from pydantic import BaseModel, ConfigDict
 from claimspan.errors import ConfigError
 from claimspan.metrics.coverage import Combination, Scoring, coverage, coverage_of_set
 from claimspan.records import Chunk
-from claimspan.statistics import (
-    Estimate,
-    PairedComparison,
-    compare_paired,
-    kendall,
-    mean_estimate,
-    share_estimate,
-)
+from claimspan.statistics import Estimate, mean_estimate
 from claimspan.text.words import FUNCTION_WORDS, tokenize
 from claimspan.verdicts import Claim, Label, ScoreMode, VerdictMatrix
 from claimspan_bench.context_coverage.items import CoverageItem
 from claimspan_bench.context_coverage.judging import JudgedItem
+from claimspan_bench.statistics import PairedComparison, compare_paired, kendall, share_estimate
 
 __all__ = [
     "BASELINES",

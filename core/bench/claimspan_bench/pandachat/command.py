@@ -12,7 +12,6 @@ import typer
 
 from claimspan.errors import ConfigError, FileError
 from claimspan.loading import load_object
-from claimspan.retrievers import retriever_of
 from claimspan.text.visible import visible
 from claimspan_bench.pandachat.evaluation import (
     PandaChat,
@@ -26,6 +25,7 @@ from claimspan_bench.pandachat.evaluation import (
 )
 from claimspan_bench.pandachat.runner import RunReport, run_retriever
 from claimspan_bench.pandachat.submissions import is_submission, read_dataset
+from claimspan_bench.retrievers import retriever_of
 from claimspan_bench.shown import AsJson, Progress, interval
 
 __all__ = ["evaluate_command", "run_command"]

@@ -18,14 +18,7 @@ from pydantic import BaseModel, ConfigDict, JsonValue
 
 from claimspan.errors import ConfigError, FileError
 from claimspan.files.private import write_private
-from claimspan.statistics import (
-    Estimate,
-    PairedComparison,
-    compare_paired,
-    holm,
-    mean_estimate,
-    share_estimate,
-)
+from claimspan.statistics import Estimate, holm, mean_estimate
 from claimspan_bench.pandachat.submissions import (
     Dataset,
     Finding,
@@ -38,6 +31,7 @@ from claimspan_bench.pandachat.submissions import (
     read_dataset,
     read_submission,
 )
+from claimspan_bench.statistics import PairedComparison, compare_paired, share_estimate
 
 __all__ = [
     "MissedQuestion",

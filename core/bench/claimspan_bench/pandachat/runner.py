@@ -24,9 +24,9 @@ from claimspan.errors import ConfigError
 from claimspan.files.private import write_private
 from claimspan.progress import progress_bar
 from claimspan.records import Chunk
-from claimspan.retrievers import Retrieve
 from claimspan_bench.pandachat.submissions import SCENARIO, Dataset
 from claimspan_bench.resumed import KeptLines
+from claimspan_bench.retrievers import Retrieve
 
 __all__ = ["UNMATCHED", "ChunkMatcher", "MatchedBy", "RunReport", "SourceMatch", "run_retriever"]
 

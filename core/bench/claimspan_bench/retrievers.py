@@ -2,8 +2,8 @@
 
 What a framework's retriever is called with, and what it returns, is known to the package that
 adapts the framework. It says so by an entry point of the group `claimspan.retrievers`, whose name
-is the package that the retriever's class comes from. Core therefore imports no framework, and only
-the adapter that is needed is loaded.
+is the package that the retriever's class comes from. So no framework is imported here, and only the
+adapter that is needed is loaded.
 """
 
 from __future__ import annotations
@@ -14,9 +14,8 @@ from functools import cache
 from importlib.metadata import entry_points
 from typing import Final, Protocol, TypeGuard, cast
 
-from pydantic import JsonValue
-
 from claimspan.errors import ConfigError
+from claimspan.files.chunks import plain_metadata
 from claimspan.files.names import CHUNK_NAMES
 from claimspan.records import Chunk
 from claimspan.text.shapes import is_list, is_mapping
@@ -25,7 +24,6 @@ __all__ = [
     "RETRIEVERS",
     "Retrieve",
     "RetrieverAdapter",
-    "plain_metadata",
     "retriever_of",
 ]
 
@@ -158,14 +156,3 @@ def _from_mapping(item: Mapping[object, object]) -> Chunk:
         score=float(score) if isinstance(score, float | int) else None,
         metadata=plain_metadata(item.get("metadata")),
     )
-
-
-def plain_metadata(metadata: object) -> dict[str, JsonValue]:
-    """Return the entries of a mapping that a chunk can hold, and that may name a document.
-
-    Args:
-        metadata: What a store keeps with a document. Only texts, numbers and truth values are
-            kept; anything but a mapping has none.
-    """
-    entries = metadata.items() if is_mapping(metadata) else ()
-    return {str(key): value for key, value in entries if isinstance(value, str | int | float)}
