@@ -45,11 +45,8 @@ class Pace(Protocol):
     def rest(self, cores: int = 1) -> bool:
         """Count what the thread has used since ``begin`` or the last rest, and rest for a moment.
 
-        Args:
-            cores: Threads that native code has computed on meanwhile, this one included.
-
-        Returns:
-            Whether more rest is owed than one moment.
+        Native code may have computed on several ``cores`` meanwhile. Returns whether more rest is
+        owed than one moment.
         """
         ...
 
@@ -192,8 +189,6 @@ class DaemonPool:
     def start(self) -> None:
         """Start the threads now, for work that may come when none can be started any more.
 
-        A pool without a number of threads has none to start.
-
         Raises:
             RuntimeError: The interpreter is shutting down.
         """
@@ -296,16 +291,9 @@ def _set_unless_done(future: asyncio.Future[_T], set_outcome: _Work) -> None:
 
 
 async def gather_or_cancel(calls: Sequence[Coroutine[object, None, _T]]) -> list[_T]:
-    """Runs the calls concurrently; when one fails, cancels the others and waits for their end.
+    """Run coroutines concurrently; when one fails, cancel the others, and wait for their end.
 
-    Args:
-        calls: Coroutines that have not started.
-
-    Returns:
-        Their results in the order of the calls.
-
-    Raises:
-        Exception: The first exception of a call.
+    Returns the results in the order of the calls, or raises the first exception of one.
     """
     tasks = [asyncio.ensure_future(call) for call in calls]
     try:
@@ -324,18 +312,11 @@ class SingleFlight(Generic[_T]):
         self._loops = WeakKeyDictionary()
 
     async def run(self, key: str, start: Callable[[], Coroutine[object, None, _T]]) -> _T:
-        """Waits for the call in flight with this key, or starts one.
+        """Wait for the call in flight with this key, or start one.
 
         A call is cancelled with the task that started it. A task that waited for a call which
-        failed or was cancelled starts its own, because the reason may be the other task's, such as
-        its budget.
-
-        Args:
-            key: Equal for calls with equal results.
-            start: Makes the coroutine of the call.
-
-        Returns:
-            The result of the call.
+        failed or was cancelled starts its own: the reason may be the other task's, such as its
+        budget.
         """
         in_flight = self._loops.setdefault(asyncio.get_running_loop(), {})
         other = in_flight.get(key)
@@ -356,14 +337,11 @@ _last_calls: Final[list[_Work]] = []
 
 
 def call_last_at_exit(function: _Work) -> None:
-    """Calls a function when the process ends, after every exit hook that we register elsewhere.
+    """Call a function when the process ends, after every exit hook that we register elsewhere.
 
     Exit hooks run in reverse order, so what ends the threads of a judge must be registered before
-    what drains the last records, though the judge's module may be imported after the drain began
-    to wait. This module is imported by both, and registers its hook here.
-
-    Args:
-        function: Called once, in reverse order of these calls; what it raises is not handled.
+    what drains the last records, though the judge's module may be imported after the drain began to
+    wait. This module is imported by both, and registers its hook here.
     """
     _last_calls.append(function)
 

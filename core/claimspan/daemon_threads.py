@@ -51,10 +51,6 @@ class _SystemThread:
 def start_daemon(run: Callable[[], object], name: str) -> DaemonThread:
     """Start a daemon thread, which is no greenlet.
 
-    Args:
-        run: Its body.
-        name: Its name, if Python keeps one.
-
     Raises:
         RuntimeError: No thread can be started: the interpreter is shutting down.
     """

@@ -74,12 +74,7 @@ class DeliveryError(ClaimspanError):
     """A backend did not take scores; the message names its status, and what to do."""
 
     def __init__(self, reason: str, *, final: bool = False) -> None:
-        """Set the reason.
-
-        Args:
-            reason: The whole message.
-            final: Whether it would refuse the same scores again, so that no new try is worth it.
-        """
+        """Set the whole message, and whether the same scores would be refused again."""
         self.final: Final = final
         super().__init__(reason)
 

@@ -72,20 +72,7 @@ class Estimate(BaseModel):
 def mean_estimate(
     values: Sequence[float], groups: Sequence[Hashable] | None = None
 ) -> Estimate | None:
-    """Return the mean with its bootstrap interval (percentile method).
-
-    Args:
-        values: The values, shape ``(n,)``.
-        groups: The group of each value, such as its question; whole groups are resampled, since
-            values of one group go together. None if each stands for itself.
-
-    Returns:
-        The estimate; None without values.
-
-    Raises:
-        ConfigError: There are not as many groups as values, or a value is not finite.
-        MissingExtraError: numpy, which scipy brings, is not installed.
-    """
+    """The mean of values with its bootstrap interval, by ``mean_estimates``; None without any."""
     return mean_estimates([values], groups)[0]
 
 

@@ -158,12 +158,7 @@ class VerdictMatrix(BaseModel):
         return cls(rows=tuple(tuple(row) for row in rows), n_references=n_references)
 
     def cut(self, claims: Sequence[int], references: Sequence[int]) -> VerdictMatrix:
-        """Return a part of the matrix, shape ``(len(claims), len(references))``.
-
-        Args:
-            claims: Indices of its claims.
-            references: Indices of its references.
-        """
+        """The part of these claims and references, shape ``(len(claims), len(references))``."""
         rows = tuple(tuple([self.rows[i][j] for j in references]) for i in claims)
         # Its cells were checked when the matrix was made; that takes longer than the cut.
         return VerdictMatrix.model_construct(rows=rows, n_references=len(references))

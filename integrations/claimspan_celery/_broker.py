@@ -113,12 +113,8 @@ def connect(app: Celery) -> Any:
 def check_broker(app: Celery, remedy: str) -> None:
     """Connect to the broker of an app once.
 
-    Args:
-        app: The app.
-        remedy: What to do if that fails.
-
     Raises:
-        ConfigError: It cannot be reached.
+        ConfigError: It cannot be reached; says the remedy.
     """
     try:
         connect(app).release()

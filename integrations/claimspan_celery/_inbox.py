@@ -22,10 +22,8 @@ Refuse = Callable[[str, object], None]
 def guard_inbox(app: Celery, refuse: Refuse, *, is_redis: bool) -> None:
     """Have a worker refuse what it cannot take, and go on.
 
-    Args:
-        app: The worker's.
-        refuse: Called in the worker's main process for each message; must not raise.
-        is_redis: Whether the broker is a Redis, where anything may be in the list of a queue.
+    ``refuse`` is called in the worker's main process for each message, and must not raise. Only in
+    a Redis may anything be in the list of a queue.
     """
     app.conf.worker_consumer = _consumer(refuse)
     if is_redis:

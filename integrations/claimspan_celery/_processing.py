@@ -188,12 +188,7 @@ class JobStore:
         """Count what became of a job, which the metric counts anyway."""
 
     def refuse(self, reason: str, message: object) -> None:
-        """Bury a message that is no job, as far as it is text.
-
-        Args:
-            reason: Why it is none.
-            message: What came in place of a job; only its beginning is kept.
-        """
+        """Bury the beginning of a message that is no job, as far as it is text, with the reason."""
         _logger.warning("claimspan: a message is thrown away, because %s", reason)
         text = message.decode("utf-8", "replace") if isinstance(message, bytes) else message
         kept = text if isinstance(text, str) else reprlib.repr(text)  # bounded in depth, too
@@ -212,12 +207,7 @@ class RedisStore(JobStore):
     """Keeps it in Redis, under keys that begin with ``claimspan:``."""
 
     def __init__(self, url: str, done_seconds: int, letter_seconds: int = 7 * DAY_SECONDS) -> None:
-        """Set the server; it is connected to with the first call.
-
-        Args:
-            url: As ``redis://host:6379/0``.
-            done_seconds: How long a job counts as done.
-            letter_seconds: How long dead letters are kept after the last one came.
+        """Set the server, as ``redis://host:6379/0``; it is connected to with the first call.
 
         Raises:
             ConfigError: The URL cannot be read.
@@ -240,12 +230,8 @@ class RedisStore(JobStore):
     def check(self, place: str, remedy: str) -> None:
         """Connect to the server once.
 
-        Args:
-            place: Where it is, for the message.
-            remedy: What to do if it cannot be reached.
-
         Raises:
-            ConfigError: It cannot be reached.
+            ConfigError: It cannot be reached; says where it is, and the remedy.
         """
         try:
             self._redis.ping()
@@ -325,11 +311,7 @@ class Processing:
         )
 
     def process(self, text: object, outcome_text: object = None) -> Disposal:
-        """Process one delivery.
-
-        Args:
-            text: The job as JSON, as the broker gave it.
-            outcome_text: The outcome as JSON, if an earlier delivery has evaluated the job.
+        """Process one delivery of a job, with the outcome if an earlier delivery has evaluated it.
 
         Raises:
             Exception: The store cannot be reached; the message has to go back.

@@ -38,14 +38,7 @@ def evaluate_on_workers(
     queue: str,
     patience_seconds: float,
 ) -> None:
-    """Evaluate records on the workers of a queue.
-
-    Args:
-        records: The records with their places; each is taken when there is room for it.
-        done: Called with place and evaluation of each, in the order in which they come.
-        broker: URL of the broker, which has to be a Redis; as for ``make_worker_app``.
-        queue: Name of the queue.
-        patience_seconds: Seconds without any result after which waiting ends.
+    """Evaluate records on the workers of a queue, and call ``done`` with each as it comes.
 
     Raises:
         ConfigError: The broker is no Redis, or cannot be reached.

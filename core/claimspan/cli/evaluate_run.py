@@ -47,14 +47,7 @@ class EvaluationRun:
         undefined: Undefined,
         selection: Selection,
     ) -> None:
-        """Prepare a run; nothing is read yet.
-
-        Args:
-            file: The records.
-            output: Where their results go; None for nowhere.
-            undefined: What becomes of a metric without a value, as in ``compute_metrics``.
-            selection: What is measured.
-        """
+        """Prepare a run; nothing is read yet. Without an output its results go nowhere."""
         self.file: Final = file
         self.output: Final = output
         self.selection: Final = selection
@@ -68,11 +61,7 @@ class EvaluationRun:
         self._advance: Callable[[], None] = lambda: None
 
     def check(self, *, strict: bool, skipped: Path | None) -> None:
-        """Read the file once, and count what it holds.
-
-        Args:
-            strict: Whether a row that cannot be used ends the run.
-            skipped: File for the rows that cannot be used; None for none.
+        """Read the file once, count what it holds, and write what cannot be used to ``skipped``.
 
         Raises:
             FileError: A row cannot be used, and ``strict`` is True.
@@ -110,17 +99,12 @@ class EvaluationRun:
         on_workers: OnWorkers | None = None,
         progress: bool | None = None,
     ) -> None:
-        """Evaluate what is left.
+        """Evaluate what is left, here or by ``on_workers``.
 
-        Args:
-            judge: The judge; None if nothing is left to ask for, or workers have theirs.
-            concurrency: Records under evaluation at once.
-            on_workers: Evaluates elsewhere; None evaluates here.
-            progress: As in ``evaluate_many``.
+        A judge is None if nothing is left to ask for, or if workers have theirs.
 
         Raises:
             ConfigError: The results cannot be written, or workers cannot go on with a record.
-            ClaimspanError: What ``on_workers`` raises.
         """
         if self.output is not None:
             self.output.open(self.summary.add, self._undefined)

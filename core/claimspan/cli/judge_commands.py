@@ -206,16 +206,6 @@ def calibrate_cascade(
 ) -> None:
     """Find the thresholds of a cascade on labelled claims, and print them.
 
-    Args:
-        files: Labelled claims, JSON lines.
-        judge: The cheap judge, as ``default_judge`` takes it.
-        judge_options: Its options, each as ``key=value``.
-        max_loss: Share of verdicts that the cheap judge may get wrong.
-        strong_accuracy: Share of verdicts that the strong judge gets right.
-        limit: Use only the first claims of a file; None for all.
-        progress: As in ``evaluate_many``.
-        as_json: Print JSON.
-
     Raises:
         ClaimspanError: A file cannot be read, or no thresholds keep to ``max_loss``.
     """

@@ -100,11 +100,9 @@ def main() -> None:
 
 
 def build_app(name: str | None = None) -> Typer:
-    """Import commands and build their typer application.
+    """Import one command, or all of them, and build their typer application.
 
-    Args:
-        name: The name of one command's entry point, whose arguments the application takes; None
-            for an application with all commands, each by its name.
+    A command is named by its entry point; the application of all has each by its name.
 
     Raises:
         ConfigError: There is no such command, or it cannot be imported.

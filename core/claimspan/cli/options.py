@@ -118,32 +118,17 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON."
 
 
 def judge_from(name: str | None, options: Sequence[str] | None) -> Judge:
-    """Creates the judge of a command line.
-
-    Args:
-        name: What ``--judge`` has; None takes that of the environment.
-        options: What each ``--judge-option`` has.
-
-    Raises:
-        ClaimspanError: As ``default_judge`` and ``parse_options`` do.
-    """
+    """The judge of ``--judge`` and each ``--judge-option``; None takes that of the environment."""
     if name is not None and not name.strip():
         raise ConfigError("--judge is empty: name a judge, or leave it out")
     return default_judge(name, options=parse_options(options or ()))
 
 
 def judges_from(names: Sequence[str], options: Sequence[str] | None) -> dict[str, Judge]:
-    """Creates all judges of a command line, before the first one begins.
+    """All judges of a command line, made before the first one begins.
 
-    The options hold for each of them but ``lexical`` and ``local``. If there is no other, or one
-    of the others takes none, that is an error.
-
-    Args:
-        names: What each ``--judge`` has.
-        options: What each ``--judge-option`` has.
-
-    Raises:
-        ClaimspanError: As ``judge_from``, or options are given without any judge.
+    The options hold for each of them but ``lexical`` and ``local``. If there is no other, or one of
+    the others takes none, that is an error.
     """
     given = parse_options(options or ())
     if given and not names:
@@ -159,13 +144,7 @@ def selection_from(
     *,
     default: str = "default",
 ) -> Selection:
-    """Return what the options of a command stand for.
-
-    Args:
-        metrics: What ``--metrics`` has.
-        thresholds: What each ``--threshold`` has.
-        criteria: What each ``--criterion`` has; they come beside the metrics.
-        default: What is measured without ``--metrics``.
+    """What ``--metrics``, each ``--threshold`` and each ``--criterion`` stand for.
 
     Raises:
         ConfigError: One of them cannot work, or ``FILE.py:NAME`` has no criterion or function.

@@ -57,18 +57,12 @@ def compare_files(
     group_by: str | None = None,
     progress: bool | None = None,
 ) -> Comparison:
-    """Compare the systems whose results are in files.
+    """Compare the systems whose results are in files, one a system, as ``compare_systems`` does.
 
-    Args:
-        paths: Files that ``claimspan evaluate -o`` has written, one a system.
-        baseline: Name or path of one of them; None for the first.
-        metrics: As for ``compare_systems``.
-        slice_by: As for ``compare_systems``.
-        group_by: As for ``compare_systems``.
-        progress: As for ``evaluate_many``.
+    The baseline is named, or given by its path.
 
     Raises:
-        ConfigError: There are fewer than two files, or ``compare_systems`` raises it.
+        ConfigError: As ``compare_systems``.
         FileError: A file cannot be read, or a line is no result; names the line.
     """
     systems = read_systems(paths)
@@ -225,11 +219,7 @@ def _adjusted(
 
 
 def chosen_metrics(systems: Sequence[System], wanted: Sequence[str] | None) -> list[str]:
-    """Return the metrics that names and sets of names stand for, as far as a system has them.
-
-    Args:
-        systems: What is compared.
-        wanted: As ``metrics`` of ``compare_systems``.
+    """The metrics that names and sets of names stand for, as far as a system has them.
 
     Raises:
         ConfigError: No system has a score of such a name; says which one was meant.

@@ -155,13 +155,10 @@ def lower_is_better(systems: Iterable[System], metric: str) -> bool | None:
 
 
 def read_systems(paths: Sequence[Path]) -> list[System]:
-    """Read a file of results for each system, and name each after its file.
-
-    Files of the same name are told apart by their whole path.
+    """Read a file of results for each system, named after it, or by its path if two share a name.
 
     Raises:
         ConfigError: A path is given twice.
-        FileError: A file cannot be read, or a line is no result; names the line.
     """
     if len(set(paths)) < len(paths):
         raise ConfigError("a file is given twice: give each system once")
@@ -173,11 +170,7 @@ def read_systems(paths: Sequence[Path]) -> list[System]:
 
 
 def read_system(path: Path, *, name: str | None = None) -> System:
-    """Read the results of one system.
-
-    Args:
-        path: A file that ``claimspan evaluate -o`` has written, or RAGChecker's results.
-        name: Name of the system; None for the file's.
+    """Read the results of one system, ours or RAGChecker's; without a name it has the file's.
 
     Raises:
         FileError: The file cannot be read, or a line is no result; names the line.

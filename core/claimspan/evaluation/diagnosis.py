@@ -364,13 +364,7 @@ def _all_decided(findings: Findings) -> bool:
 
 
 def _some_undecided(findings: Findings, *, may_be_noise: bool = True) -> bool:
-    """Whether a verdict is undecided.
-
-    Args:
-        findings: What the verdicts say.
-        may_be_noise: Whether a supported claim counts that is undecided against the ground truth:
-            it may be wrong.
-    """
+    """Whether a verdict is undecided; that of a supported claim counts if it may be noise."""
     return any(None in (fact.retrieved, fact.answered) for fact in findings.facts) or any(
         each.label is None
         or (may_be_noise and each.label is Label.ENTAILED and each.correct is None)

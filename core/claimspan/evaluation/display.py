@@ -237,15 +237,10 @@ _BY_TRUTH: Final[Mapping[Label | None, str]] = {
 
 
 def evidence_of(told: Sequence[ToldClaim], texts: Sequence[str], limit: int) -> list[str]:
-    """Return for each claim the sentence of the deciding chunk that is closest to it.
+    """For each claim, the sentence of the deciding chunk that is closest to it, in one line.
 
-    Args:
-        told: The claims.
-        texts: The texts of the chunks, in their order; the first 20,000 characters are searched.
-        limit: Characters of each sentence.
-
-    Returns:
-        One line each; empty if no chunk decided, or no sentence of it is close to the claim.
+    Empty if no chunk decided, or no sentence of it is close to the claim. The first 20,000
+    characters of a chunk are searched.
     """
     # Split once, however many claims a chunk decides, and kept for this record alone.
     sentences: dict[int, SearchedSentences] = {}

@@ -578,11 +578,7 @@ class _Frame(Protocol):
 
 
 def records_of(given: GivenRecords, columns: GivenColumns | None = None) -> list[RagRecord]:
-    """Return records of whatever a caller has them in.
-
-    Args:
-        given: The records, mappings, or a table.
-        columns: As in ``aevaluate``.
+    """Records of whatever a caller has them in, with ``columns`` as in ``aevaluate``.
 
     Raises:
         ConfigError: One of them is no record, or the context of all of them would be lost; the

@@ -62,11 +62,9 @@ _AFTER: Final[Columns] = {
 
 
 def table_columns(metrics: Iterable[str]) -> Columns:
-    """Return the columns of a table.
+    """The columns of a table, with each metric that a record has, or was to have.
 
-    Args:
-        metrics: Names of the metrics that a record has, or was to have: a program that reads the
-            table of the same run again finds the same columns.
+    A program that reads the table of the same run again finds the same columns.
     """
     return {**_BEFORE, **dict.fromkeys(in_order(metrics), float), **_AFTER}
 
@@ -108,12 +106,7 @@ class Evaluations(Sequence[Evaluation]):
         evaluations: Sequence[Evaluation],
         metrics: Iterable[str] = (),
     ) -> None:
-        """Put each evaluation beside its record.
-
-        Args:
-            records: The records.
-            evaluations: One for each record, in the same order.
-            metrics: Metrics that have a column, beside those that a record has or lacks.
+        """Put each evaluation beside its record; ``metrics`` have a column in any case.
 
         Raises:
             ConfigError: There are more of the one than of the other.

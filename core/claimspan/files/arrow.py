@@ -79,11 +79,7 @@ def is_arrow(file: BinaryIO) -> bool:
 
 
 def arrow_rows(file: BinaryIO, path: Path) -> Iterator[RawRow | SkippedRow | NoRow]:
-    """Yield the rows of a Parquet or an Arrow file, a few at a time.
-
-    Args:
-        file: Opened for reading bytes; one that ``is_arrow`` knows.
-        path: The file, for messages.
+    """Yield the rows of a file that ``is_arrow`` knows, a few at a time.
 
     Raises:
         FileError: The file is damaged: unlike lines, no row of it can be told from another then.
@@ -148,11 +144,8 @@ class ParquetFormat:
     ) -> None:
         """Write a table; a cell that a row lacks is null.
 
-        Args:
-            file: Takes the table.
-            rows: Column to cell, of each row.
-            columns: Column to ``str``, ``int``, ``float`` or ``bool``. Written down, not guessed
-                from the first rows: a column without any value has its type all the same.
+        The types of the columns are given, not guessed from the first rows: a column without any
+        value has its type all the same.
         """
         schema = self._arrow.schema([(name, _TYPES[kind]) for name, kind in columns.items()])
         writer = self._parquet.ParquetWriter(file, schema)

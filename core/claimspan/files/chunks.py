@@ -88,13 +88,9 @@ def _list_in(text: str) -> Sequence[object] | None:
 
 
 def value_in(text: str) -> object:
-    """Return what a text is in JSON, as Python prints it, or as numpy prints a list of texts.
+    """What a text is in JSON, as Python prints it, or as numpy prints a list of texts.
 
-    Args:
-        text: The text of a cell.
-
-    Returns:
-        None if it is neither, or could be two different lists.
+    None if it is neither, or could be two different lists.
     """
     with suppress(ValueError, RecursionError):
         value: object = json.loads(text)
@@ -172,10 +168,7 @@ def _get(value: object, name: str) -> object:
 
 
 def json_entries(metadata: object) -> dict[str, JsonValue]:
-    """Return the entries of a mapping that JSON can hold; None has none.
-
-    Args:
-        metadata: What a store or a user keeps with a text. A date or an array in it is left out.
+    """The entries of a mapping that JSON can hold, without its dates and arrays; None has none.
 
     Raises:
         ValueError: It is no mapping.
@@ -194,12 +187,7 @@ def json_entries(metadata: object) -> dict[str, JsonValue]:
 
 
 def plain_metadata(metadata: object) -> dict[str, JsonValue]:
-    """Return the entries of a mapping that a chunk can hold, and that may name a document.
-
-    Args:
-        metadata: What a store keeps with a document. Only texts, numbers and truth values are
-            kept; anything but a mapping has none.
-    """
+    """The entries of a mapping that are texts, numbers or truth values; anything else has none."""
     entries = metadata.items() if is_mapping(metadata) else ()
     return {str(key): value for key, value in entries if isinstance(value, str | int | float)}
 

@@ -173,12 +173,7 @@ class GroundTruth:
 
     @classmethod
     def of(cls, source: str | Path | Mapping[str, str] | Lookup | GroundTruth) -> GroundTruth:
-        """The source itself if it is a ``GroundTruth``, else one made from it.
-
-        Raises:
-            GroundTruthError: The file cannot be read; names the line.
-            ConfigError: The source is of another type.
-        """
+        """The source itself if it is a ``GroundTruth``, else one made from it."""
         return source if isinstance(source, GroundTruth) else cls(source)
 
     def __len__(self) -> int:
@@ -326,16 +321,10 @@ def _entries_of_file(path: Path) -> Iterator[_Entry]:
 
 
 def read_rows(path: Path) -> Iterator[tuple[int, Mapping[str, object]]]:
-    """Read the rows of a JSON-lines or CSV file of which none may be broken.
-
-    Args:
-        path: A CSV file if its name ends in ``.csv``, else JSON lines.
-
-    Yields:
-        Number of the line, from 1, and the fields of each row.
+    """Yield the rows of a JSON-lines file, or of one in ``.csv``, with their lines from 1.
 
     Raises:
-        GroundTruthError: The file cannot be read; names the line.
+        GroundTruthError: The file cannot be read, or a row is broken; names the line.
     """
     if path.suffix.lower() != ".csv":
         text = read_text(path, wanted=_WANTED, error=GroundTruthError)

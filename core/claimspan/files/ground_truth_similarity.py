@@ -43,16 +43,11 @@ class SimilarQueries:
     def __init__(
         self, queries: Sequence[str], threshold: float, embed: Embed | None = None
     ) -> None:
-        """Index queries.
-
-        Args:
-            queries: The known queries.
-            threshold: Similarity from which a query may match, above 0 up to 1.
-            embed: Makes embeddings, which are compared by cosine; None compares letters.
+        """Index queries, with the options of ``GroundTruth``.
 
         Raises:
-            ConfigError: The threshold is no such number.
-            GroundTruthError: ``embed`` returned something else.
+            ConfigError: The threshold is no number above 0 up to 1.
+            GroundTruthError: ``embed`` returned something else than vectors.
             MissingExtraError: A package that compares is not installed.
         """
         is_number = isinstance(threshold, int | float) and not isinstance(threshold, bool)  # pyright: ignore[reportUnnecessaryIsInstance] - checked for those who do not type-check

@@ -76,13 +76,9 @@ class Line(NamedTuple):
 
 
 def lines_of(file: BinaryIO, max_bytes: int = MAX_BYTES) -> Iterator[Line]:
-    r"""Yield the lines of a file, blank ones too.
+    """Yield the lines of a file without its byte order mark, blank ones too.
 
     Memory holds one line at a time, and never more than ``max_bytes`` of it.
-
-    Args:
-        file: Opened for reading bytes. A byte order mark at its beginning is left out.
-        max_bytes: Longest line whose content is kept, without its ``\n``.
     """
     number = 0
     while content := file.readline(max_bytes + 1):
@@ -158,13 +154,9 @@ def check_bounds(
 def read_text(path: Path, *, wanted: str, error: type[FileError] = FileError) -> str:
     """Read a whole file in UTF-8, with or without a byte order mark; line ends stay as they are.
 
-    Args:
-        path: The file.
-        wanted: Kind of file that is wanted, for the message: ``"JSON-lines file of records"``.
-        error: Class of the error to raise.
-
     Raises:
-        FileError: The file is absent, unreadable or not UTF-8; an instance of ``error``.
+        FileError: The file is absent, unreadable or not UTF-8, and not the kind that is ``wanted``;
+            an instance of ``error``.
     """
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
@@ -185,19 +177,10 @@ def unreadable(
 def parse_json_lines(
     text: str, path: Path, *, wanted: str = "one JSON object", error: type[FileError] = FileError
 ) -> Iterator[tuple[int, Mapping[str, object]]]:
-    """Parse one JSON object a line; blank lines are skipped.
-
-    Args:
-        text: What the file holds.
-        path: The file, for the message.
-        wanted: What a line should hold, for the message.
-        error: Class of the error to raise.
-
-    Yields:
-        Number of the line, from 1, and its object.
+    """Yield each JSON object of a text with the number of its line; blank lines are skipped.
 
     Raises:
-        FileError: A line is not a JSON object; an instance of ``error``.
+        FileError: A line is not a JSON object, such as is ``wanted``; an instance of ``error``.
     """
     # Not splitlines(), which also splits at characters that JSON lets stand inside of a text.
     for number, line in enumerate(text.split("\n"), start=1):
@@ -215,13 +198,9 @@ def parse_json_lines(
 
 
 def other_kinds(names: Iterable[str]) -> str:
-    """Return what to do about files that are no text, for the end of a message about them.
+    """What to do about arguments that are files and no text, for the end of a message.
 
-    Args:
-        names: Arguments of a command, of which some may be files.
-
-    Returns:
-        Such as ``"; 'a.jsonl.gz' is compressed by gzip: unpack it first"``; empty if all are text.
+    Such as ``"; 'a.jsonl.gz' is compressed by gzip: unpack it first"``; empty if all are text.
     """
     told = ""
     for name in dict.fromkeys(names):

@@ -69,10 +69,6 @@ def open_private(path: str | Path, flags: int) -> int:
 def create_private(path: Path, *, what: str) -> None:
     """Create a file if there is none, and tighten one that is there; its content stays.
 
-    Args:
-        path: The file.
-        what: What it is to hold, for the message: ``"traces"``.
-
     Raises:
         ConfigError: It cannot be written; says what to do.
     """
@@ -112,16 +108,13 @@ def check_replaceable(path: Path, *, what: str) -> None:
 
 
 def write_private(path: Path, text: str, *, what: str) -> None:
-    """Write a whole file or none of it, readable by its owner alone.
+    """Write a whole file or none of it, readable by its owner alone, and never through a link.
 
-    Args:
-        path: The file; it is replaced when the new one is complete, and never written through a
-            link.
-        text: Its content. What UTF-8 cannot encode becomes a question mark.
-        what: What it holds, for the message: ``"the report"``.
+    What UTF-8 cannot encode becomes a question mark.
 
     Raises:
-        ConfigError: It cannot be written; says what to do. What was there before is unchanged.
+        ConfigError: ``what`` cannot be written; says what to do. What was there before is
+            unchanged.
     """
     with replaced_private(path, what=what) as file:
         file.write(text)
@@ -170,13 +163,7 @@ def _replaced(path: Path, *, what: str) -> Generator[int]:
 
 
 def cannot_write(path: str | Path, error: OSError, *, what: str) -> ConfigError:
-    """The error for a path that cannot be written: what is wrong with it, and what to do.
-
-    Args:
-        path: The path as the user gave it.
-        error: What opening or writing it raised.
-        what: What was to be written there.
-    """
+    """The error for a path where ``what`` cannot be written: what is wrong, and what to do."""
     return ConfigError(f"cannot write {what} to {str(path)!r}: {_remedy(Path(path), error)}")
 
 
@@ -210,13 +197,8 @@ def is_same_file(left: Path, right: Path) -> bool:
 def refuse_input(output: Path | None, inputs: Iterable[Path | None], *, option: str) -> None:
     """Refuse to write over a file that a command reads: the only copy of it may be lost.
 
-    Args:
-        output: Where the command is to write; None for nowhere.
-        inputs: What it reads.
-        option: The option that names the output.
-
     Raises:
-        ConfigError: The output is one of the inputs.
+        ConfigError: The output of the ``option`` is one of the inputs.
     """
     if output is not None and any(is_same_file(output, each) for each in inputs if each):
         raise ConfigError(

@@ -101,11 +101,7 @@ class RawRow:
 
 
 def json_rows(file: BinaryIO) -> Iterator[RawRow | SkippedRow | NoRow]:
-    """Yield the rows of a file of JSON lines, one line at a time.
-
-    Args:
-        file: Opened for reading bytes.
-    """
+    """Yield the rows of a file of JSON lines, one line at a time."""
     for line in lines_of(file):
         if line.content is None:
             yield SkippedRow(line.number, 1, _TOO_LONG, "")
@@ -136,11 +132,8 @@ def csv_rows(file: BinaryIO, *, keep_empty: bool = False) -> Iterator[RawRow | S
     """Yield the rows of a CSV file with a header; cells are separated by comma, semicolon or tab.
 
     A quotation mark that is not closed makes a CSV parser take the rest of the file for one cell.
-    Here the line with that mark is skipped alone, and reading goes on with the next one.
-
-    Args:
-        file: Opened for reading bytes.
-        keep_empty: Whether an empty cell is an empty text; by default it is an absent field.
+    Here the line with that mark is skipped alone, and reading goes on with the next one. An empty
+    cell is an absent field, unless ``keep_empty`` makes it an empty text.
     """
     lines, put_back = lines_of(file), deque[Line]()
     header, delimiter = list[str](), ""
@@ -240,14 +233,9 @@ def is_document(value: object) -> bool:
 
 
 def document_of(text: bytes, path: Path) -> Document | None:
-    """Parse a file as one JSON value.
+    """Parse a file as one JSON value in UTF-8, with or without a byte order mark.
 
-    Args:
-        text: What the file holds, in UTF-8 with or without a byte order mark.
-        path: The file, for messages.
-
-    Returns:
-        Its records; None if it is not JSON as a whole.
+    None if it is not JSON as a whole.
 
     Raises:
         FileError: It is JSON, and holds something else than records.

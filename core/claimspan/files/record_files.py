@@ -123,11 +123,7 @@ class RecordFile:
         return "line" if self.document is None and not self._is_arrow else "record"
 
     def rows(self) -> Iterator[InputRow | SkippedRow | NoRow]:
-        """Read the file from its beginning.
-
-        Yields:
-            Each record, each row that cannot be used, and each line that holds no row, in the
-            order of the file.
+        """Yield each record, each row that is none, and each line without a row, in their order.
 
         Raises:
             FileError: The file can no longer be read.
@@ -274,9 +270,6 @@ class Account:
     def check_columns(self, columns: Columns) -> None:
         """Refuse to go on if the context is lost, or a column that the user names is not there.
 
-        Args:
-            columns: By which the rows were read.
-
         Raises:
             ConfigError: Either is so. The message names columns, and no text.
         """
@@ -330,13 +323,9 @@ def read_records(
 
 
 def read_usable_records(file: RecordFile) -> tuple[list[RagRecord], Account]:
-    """Read the records of a file, and leave out the rows that are none.
-
-    Returns:
-        The records, and the account of what was left out.
+    """Read the records of a file, with the account of the rows that are none and are left out.
 
     Raises:
-        FileError: The file can no longer be read.
         ConfigError: It holds no record, or the context would be lost.
     """
     account = Account()
@@ -352,12 +341,7 @@ def read_usable_records(file: RecordFile) -> tuple[list[RagRecord], Account]:
 
 
 def no_records(file: RecordFile, account: Account) -> ConfigError:
-    """Return the error for a file that holds no record: what it is instead, by its fields.
-
-    Args:
-        file: The file.
-        account: What was skipped, and why.
-    """
+    """The error for a file that holds no record: what it is instead, by its fields."""
     name = repr(str(file.path))
     if file.path.is_file():  # a pipe can be read no more
         with file.path.open("rb") as opened:

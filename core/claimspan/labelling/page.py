@@ -94,17 +94,10 @@ def pick_claims(
     doubtful: float = DOUBTFUL_SHARE,
     seed: int = 0,
 ) -> list[PickedClaim]:
-    """Pick claims of responses, the same ones every time.
+    """Pick claims of responses that have a verdict by chunks, the same ones every time.
 
-    Args:
-        entries: The records. Claims without a verdict against chunks are left out.
-        n: Claims to pick; all if there are fewer.
-        doubtful: Share of them that the judge is least sure of, 0 to 1.
-        seed: Of the choice by chance.
-
-    Returns:
-        The claims, those of one record together, in an order that does not tell why each was
-        picked.
+    A share of them, ``doubtful`` from 0 to 1, are those that the judge is least sure of. The claims
+    of one record are together, in an order that does not tell why each was picked.
 
     Raises:
         ConfigError: ``doubtful`` is not between 0 and 1, or there is no claim to label.

@@ -249,11 +249,7 @@ def comparable(
     """Return the labels of people beside those of a judge, in letters that can be compared.
 
     Some people only say "not entailed": if any label is NE, neutral and contradicted count as one
-    label on both sides.
-
-    Args:
-        people: The labels of people.
-        judge: The judge's labels of the same claims; those that are None are left out.
+    label on both sides. What the judge left undecided is left out.
     """
     is_binary = "NE" in people
 
@@ -273,19 +269,11 @@ async def judge_labelled(
 ) -> list[JudgedClaim]:
     """Have a judge decide the claims; premises are merged as metrics merge chunks.
 
-    Args:
-        judge: The judge to measure.
-        claims: Claims that people have labelled.
-        concurrency: Claims before the judge at once.
-        progress: As in ``evaluate_many``.
-
-    Returns:
-        One judged claim per claim, in order; one on which the judge failed is undecided.
+    A claim on which the judge failed is undecided.
 
     Raises:
         JudgeError: The judge failed on every claim; quotes the most frequent error.
         ConfigError: ``concurrency`` is not positive.
-        MissingExtraError: ``progress=True`` without rich.
     """
     if concurrency < 1:
         raise ConfigError(f"concurrency is {concurrency!r}: give 1 or more")

@@ -161,9 +161,7 @@ def _best_thresholds(claims: Sequence[JudgedClaim], max_wrong: int) -> Threshold
 def _candidates(scored: Sequence[tuple[float, bool]], *, start: float) -> list[_Candidate]:
     """Thresholds from ``start`` upwards, in steps of about a hundredth of the claims.
 
-    Args:
-        scored: Of each claim, its value and whether its label is wrong.
-        start: The lowest possible value; claims there are decided by every threshold.
+    Claims at the start, the lowest possible value, are decided by every threshold.
     """
     at_start = [is_wrong for value, is_wrong in scored if value == start]
     candidates = [_Candidate(start, len(at_start), sum(at_start))]

@@ -282,15 +282,9 @@ _LARGEST_STEP: Final = 1.0
 def fit_score(
     scores: Sequence[float], are_entailed: Sequence[bool], judge: str
 ) -> JudgeCalibration | None:
-    """Fit threshold and, from 100 labels on, slope.
+    """Fit a threshold on p(entailed) and the labels of people and, from 100 labels on, a slope.
 
-    Args:
-        scores: The judge's p(entailed) of each claim.
-        are_entailed: Whether people called the claim entailed, of the same length.
-        judge: Name of the judge.
-
-    Returns:
-        The calibration; None if claims that people call entailed have no higher scores.
+    None if claims that people call entailed have no higher scores.
     """
     if not _tell_apart(scores, are_entailed):
         return None

@@ -89,10 +89,8 @@ def holds_results(path: Path) -> bool:
 def read_results(path: Path, *, skip: Callable[[int], None] | None = None) -> list[ReportEntry]:
     """Read the records of a file of results, one line at a time, in the order of the file.
 
-    Args:
-        path: A file that ``claimspan evaluate -o`` has written, or RAGChecker's results, of which
-            the recorded labels and metrics are shown as they are.
-        skip: Takes the number of each line that is no result, from 1. None raises at the first.
+    Of RAGChecker's results the recorded labels and metrics are shown as they are. ``skip`` takes
+    the number of each line that is no result, from 1.
 
     Raises:
         FileError: The file cannot be read, or a line is no result and ``skip`` is None.

@@ -217,14 +217,9 @@ class ReportSlice(BaseModel):
 
 
 def slice_keys(entries: Sequence[ReportEntry], n_systems: int = 1) -> list[SliceKey]:
-    """Return the keys that have 2 to 20 values, and on the average 2 records a value and system.
+    """The keys that have 2 to 20 values, and on the average 2 records a value and system.
 
-    Args:
-        entries: The records of all systems.
-        n_systems: Number of systems.
-
-    Returns:
-        The keys, those with the fewest values first.
+    Those with the fewest values come first.
     """
     values: dict[str, set[str]] = {}
     records: Counter[str] = Counter()

@@ -156,15 +156,7 @@ def outline(
     worst: int = WORST,
     links: TraceLinks | None = None,
 ) -> ReportOutline:
-    """Put a report into figures.
-
-    Args:
-        systems: One or more systems.
-        comparison: Of these systems; None for one.
-        title: The heading.
-        worst: Number of questions that are told one by one.
-        links: Gives each answer the address of its trace; None gives none.
-    """
+    """Put a report into figures, with the ``worst`` questions told one by one."""
     entries = [entry for system in systems for entry in system.entries]
     questions = (
         worst_first(entries)

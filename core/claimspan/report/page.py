@@ -135,15 +135,7 @@ def render_comparison(
 ) -> str:
     """Render one page on several systems, with their answers to each question side by side.
 
-    Args:
-        systems: The systems in the order of the comparison.
-        comparison: Their means and differences.
-        title: The heading of the page.
-        links: As for ``render_report``.
-        progress: As for ``render_report``.
-
-    Raises:
-        MissingExtraError: jinja2 is not installed.
+    The systems are in the order of the comparison; the rest is as in ``render_report``.
     """
     # One metric for the whole page, found over all systems: one of them may lack ground truths.
     entries = [entry for system in systems for entry in system.entries]
@@ -265,12 +257,8 @@ def html_environment(room: str) -> jinja2.Environment:
     """Return what renders the templates of a room of claimspan.
 
     Everything is escaped, and characters of records are shown by their code if they would reorder
-    what stands by them. ``file`` reads a file of a room, ``csp_hash`` is what a
-    Content-Security-Policy admits a script by: markup in a chunk could not run even if it were not
-    escaped.
-
-    Args:
-        room: Name of the package that has the templates.
+    what stands by them. ``file`` reads a file of a room, ``csp_hash`` is what a Content-Security-
+    Policy admits a script by: markup in a chunk could not run even if it were not escaped.
 
     Raises:
         MissingExtraError: jinja2 is not installed.
@@ -378,9 +366,8 @@ def worst_first(entries: Sequence[ReportEntry]) -> list[Question]:
 def side_by_side(systems: Sequence[ReportSystem], metric: str) -> list[Question]:
     """Pair the records of several systems by their ids, or by their queries.
 
-    Returns:
-        The questions, those whose scores differ most first; then those that one system alone can
-        be scored in.
+    Questions whose scores differ most come first; last those that one system alone can be scored
+    in.
     """
     tables = [dict(_keyed(system.entries)) for system in systems]
     keys = dict.fromkeys(key for table in tables for key in table)
@@ -396,11 +383,6 @@ def index_of(
 
     Names in each row would double it. Of several systems the worst score counts, the slowest answer
     and the least sure label.
-
-    Args:
-        questions: The questions in the order of the page.
-        metrics: The metrics that a record has.
-        keys: The metadata keys that are offered as slices.
     """
     rows = [question.answered for question in questions]
     return {

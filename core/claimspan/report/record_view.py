@@ -141,13 +141,7 @@ class RecordView:
 
 
 def view_record(key: str, entry: ReportEntry, links: TraceLinks | None = None) -> RecordView:
-    """Convert one entry.
-
-    Args:
-        key: Makes the anchors of the record unique on the page.
-        entry: The entry.
-        links: Makes the address of its trace; None for a page without such links.
-    """
+    """Convert one entry; the key makes the anchors of the record unique on the page."""
     # Two chunks may have the same id. Claims refer to the first one, so it is entered last.
     keys = {chunk.id: f"k{i}" for i, chunk in reversed(list(enumerate(entry.chunks)))}
     response, claims = _view_text("r", entry.response, entry.response_claims, keys)
@@ -270,16 +264,10 @@ class Segment(NamedTuple):
 def highlight(text: str, claims: Sequence[Claim]) -> list[Segment]:
     """Split a text at the beginning and at the end of every claim.
 
-    A claim is located by its own words inside its sentence, else by its whole sentence, else by
-    its own words anywhere. Whitespace, case and the final full stop are ignored. The time that it
-    takes grows with the length of the text, whatever stands in it.
-
-    Args:
-        text: A response or a ground truth; claims are located in its first 200,000 characters.
-        claims: The claims of this text, in its order; the first 200 are located.
-
-    Returns:
-        The segments in the order of the text. A claim that is not found is in none of them.
+    A claim is located by its own words inside its sentence, else by its whole sentence, else by its
+    own words anywhere; one that is not found is in no segment. Whitespace, case and the final full
+    stop are ignored. The first 200 claims are located in the first 200,000 characters, in time that
+    grows with the length of the text.
     """
     spans = list(_locate(_Searched(text[:MAX_SEARCHED]), claims[:MAX_LOCATED]))
     # The end of the whole text, not of the part that is searched: what follows is shown unmarked.

@@ -98,13 +98,7 @@ class RagResult(BaseModel):
 
     @classmethod
     def of(cls, record: RagRecord, recorded: Recorded, evaluation: Evaluation | None) -> RagResult:
-        """Return a record as RAGChecker has it.
-
-        Args:
-            record: The record.
-            recorded: What its file held; it stays as it is.
-            evaluation: What was found out beside it; None or one with an error adds nothing.
-        """
+        """A record as RAGChecker has it: what its file held, and what an evaluation adds."""
         whole = recorded
         if evaluation is not None and evaluation.error is None:
             whole = recorded.over(_found(evaluation))
@@ -177,15 +171,11 @@ class RagResultsFile(ResultFile):
     """A file of RAGChecker's results, beside a file of results that grows line by line."""
 
     def __init__(self, path: Path, records: RecordFile) -> None:
-        """Find out what is done; no file is changed yet.
-
-        Args:
-            path: The file; it need not be there. What it holds is gone on with.
-            records: The input.
+        """Find out what is done of the input; no file is changed yet.
 
         Raises:
-            ConfigError: The file holds something else than RAGChecker's results, or has fields
-                that these have no place for.
+            ConfigError: The file holds something else than RAGChecker's results, or has fields that
+                these have no place for.
         """
         super().__init__(path.with_name(f"{path.name}.journal.jsonl"))
         self._whole = path
@@ -208,12 +198,7 @@ class RagResultsFile(ResultFile):
         super().check(n_done)
 
     def add(self, row: ResultRow) -> None:
-        """Append a line, and write the whole if the last time is long enough ago.
-
-        Raises:
-            FileError: The line cannot be written.
-            ConfigError: The whole cannot be written.
-        """
+        """Append a line, and write the whole if the last time is long enough ago."""
         super().add(row)
         started = time.monotonic()
         if started < self._due:
@@ -226,12 +211,7 @@ class RagResultsFile(ResultFile):
     def close(self, *, is_final: bool = True) -> None:
         """Write the whole for the last time.
 
-        Args:
-            is_final: Whether every record had its turn. Then the means are written, and the lines
-                are removed.
-
-        Raises:
-            ConfigError: The whole cannot be written.
+        If every record had its turn, the means are written, and the lines are removed.
         """
         super().close()
         # The lines are removed only after this: until the new file is in its place, they are the

@@ -38,12 +38,7 @@ class _Area(NamedTuple):
 
 
 def is_complete(record: RagRecord, recorded: Recorded) -> bool:
-    """Whether nothing is left to ask a judge for.
-
-    Args:
-        record: The record.
-        recorded: What is known of it.
-    """
+    """Whether nothing is left to ask a judge for, by what is recorded."""
     known = dict(recorded)
     wanted = ["response_claims"] + ["retrieved2response"] * bool(record.chunks)
     if ground_truth_of(record) is not None:
@@ -61,15 +56,8 @@ async def evaluate_recorded(
 ) -> Evaluation:
     """Evaluate a record, and take what is recorded of it as it is.
 
-    Args:
-        record: The record.
-        recorded: Claims and labels that are known.
-        judge: Asked for the rest; None only if nothing is left to ask for.
-        undefined: As in ``aevaluate``.
-        selection: What is measured.
-
-    Returns:
-        The evaluation; if the judge failed, its ``error`` says why.
+    A judge is asked for the rest, and is None only if nothing is left to ask for. If it fails, the
+    ``error`` of the evaluation says why.
     """
     # Straight to the judge, so that its own name, batches and sparse checks stay as they are.
     asked = judge

@@ -44,10 +44,7 @@ class ResultFile:
     """A file that grows by one line with every record that is evaluated."""
 
     def __init__(self, path: Path) -> None:
-        """Find out what is done; the file is not changed yet.
-
-        Args:
-            path: The file; it need not be there.
+        """Find out what is done; the file need not be there, and is not changed yet.
 
         Raises:
             ConfigError: The file cannot be read, or holds something else than results.
@@ -84,10 +81,7 @@ class ResultFile:
         return row.recorded
 
     def check(self, n_done: int) -> None:
-        """Make sure that the results are those of the input.
-
-        Args:
-            n_done: Records of the input that are done.
+        """Make sure that the results are those of the input, of which ``n_done`` records are done.
 
         Raises:
             ConfigError: There are others.
@@ -128,13 +122,9 @@ class ResultFile:
     ) -> Self:
         """Write the file anew without torn lines and failures, and keep it open for more.
 
-        Args:
-            kept: Called with each row that stays.
-            undefined: What becomes of metrics without a value in these rows, so that all rows of a
-                file follow one rule; None leaves them as they are.
-
-        Returns:
-            The file itself.
+        ``kept`` takes each row that stays. ``undefined`` says what becomes of metrics without a
+        value in these rows, so that all rows of a file follow one rule; None leaves them as they
+        are.
 
         Raises:
             ConfigError: The file cannot be written.
@@ -186,14 +176,7 @@ class ResultFile:
         return (row for index in sorted(self._offsets) if (row := self.row(index)) is not None)
 
     def close(self, *, is_final: bool = True) -> None:
-        """Close the file.
-
-        Args:
-            is_final: Whether every record had its turn.
-
-        Raises:
-            ConfigError: What is left to write cannot be written.
-        """
+        """Close the file; ``is_final`` says whether every record had its turn."""
         if self._file is not None:
             # A line that a full disk did not take is still in the buffer, and closing tries once
             # more. ``add`` has raised for it already, and the next run evaluates the record again.

@@ -220,15 +220,10 @@ def _count(reasons: Counter[str], reason: str) -> None:
 
 
 def write_table(file: TextIO, rows: Iterable[ResultRow], metrics: Iterable[str]) -> None:
-    """Write a row for each record as CSV, with a header.
+    """Write a row for each record as CSV, with a header of ``table_columns``.
 
     A cell is empty if a metric has no value. A number has four digits. A text that a spreadsheet
     would run as a formula has an apostrophe in front.
-
-    Args:
-        file: Takes the table.
-        rows: The records with their evaluations.
-        metrics: As for ``table_columns``.
     """
     columns = table_columns(metrics)
     writer = csv.DictWriter(file, list(columns), lineterminator="\n")
@@ -240,14 +235,7 @@ def write_table(file: TextIO, rows: Iterable[ResultRow], metrics: Iterable[str])
 def write_parquet(
     parquet: ParquetFormat, file: BinaryIO, rows: Iterable[ResultRow], metrics: Iterable[str]
 ) -> None:
-    """Write the same table as a Parquet file, with its types; a metric without a value is null.
-
-    Args:
-        parquet: Writes it.
-        file: Takes the table.
-        rows: As for ``write_table``.
-        metrics: As for ``table_columns``.
-    """
+    """Write the same table as a Parquet file, with its types; a metric without a value is null."""
     columns = table_columns(metrics)
     # A reason of a judge's own may have half of a surrogate pair, which Parquet cannot hold.
     cells = (

@@ -270,16 +270,9 @@ def pick(
     known: Iterable[str] = (),
     seed: int = 0,
 ) -> list[Pick]:
-    """Pick candidates, the same ones for the same seed.
+    """Pick candidates, the same ones for the same seed, and none near a ``known`` query.
 
     Each reason gets an equal share. If one has too few candidates, the rest goes to the others.
-
-    Args:
-        candidates: All of them.
-        n: Number to pick.
-        reasons: What to pick for.
-        known: Queries that have a ground truth, or wait for one: nothing near them is picked.
-        seed: Of the random share.
     """
     chosen = [Candidate(query=query) for query in known]
     free = [each for each in candidates if _nearest(each, chosen) < NEAR]
@@ -361,10 +354,7 @@ class _GoldenFile:
     """
 
     def __init__(self, path: Path) -> None:
-        """Read what is there.
-
-        Args:
-            path: A CSV file if its name ends in ``.csv``, else JSON lines; it need not exist.
+        """Read what is there: CSV if its name ends in ``.csv``, else JSON lines; it need not exist.
 
         Raises:
             GroundTruthError: It cannot be read; names the line.

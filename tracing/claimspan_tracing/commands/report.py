@@ -132,11 +132,6 @@ def report(
 def read_system(path: Path, name: str, skipped: Skipped) -> ReportSystem:
     """Read the records of a trace file or a file of results; says on standard error what is broken.
 
-    Args:
-        path: The file.
-        name: What the system is called.
-        skipped: Counts what cannot be read.
-
     Raises:
         ConfigError: The file is a pipe or cannot be read; or a part of it if reading is strict.
         NoRecordsError: The file has no record.

@@ -224,11 +224,9 @@ class GroupStats:
 def group_stats(records: Iterable[SampledRecord], *, reweight: bool = False) -> list[GroupStats]:
     """Return the statistics of every group, in the order of their names.
 
-    Args:
-        records: The records of a trace file.
-        reweight: Let evaluated records stand for lost ones too: each weight is divided by the share
-            that was evaluated of what the same rule had sampled. This is right if records are lost
-            by chance within a rule, and wrong if, say, the long ones time out.
+    With ``reweight`` evaluated records stand for lost ones too: each weight is divided by the share
+    that was evaluated of what the same rule had sampled. This is right if records are lost by
+    chance within a rule, and wrong if, say, the long ones time out.
     """
     groups: defaultdict[str, list[SampledRecord]] = defaultdict(list)
     for record in records:

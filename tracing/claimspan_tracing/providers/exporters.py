@@ -43,10 +43,6 @@ _OTLP: Final = {
 def span_exporters(endpoint: str | None, file: str | Path | None) -> list[SpanExporter]:
     """Return the exporters that ``configure`` uses.
 
-    Args:
-        endpoint: As in ``configure``.
-        file: As in ``configure``.
-
     Raises:
         ConfigError: The file cannot be written, or a variable has a value that is unknown.
         MissingExtraError: An exporter is not installed.
@@ -118,12 +114,7 @@ class BoundedRequests(SpanExporter):
     """
 
     def __init__(self, exporter: SpanExporter, max_bytes: int = MAX_REQUEST_BYTES) -> None:
-        """Set where the parts go.
-
-        Args:
-            exporter: Sends each part.
-            max_bytes: Estimated bytes of a part; a span that is larger is a part by itself.
-        """
+        """Set where the parts go, and their estimated bytes; a larger span is a part by itself."""
         self._exporter = exporter
         self._max_bytes = max_bytes
 

@@ -97,11 +97,10 @@ class _OwnIds(RandomIdGenerator):
 
 
 def draw_own_ids(tracer: Tracer) -> None:
-    """Have a tracer that is ours alone draw its ids from a source of their own.
+    """Have a tracer of the SDK that is ours alone draw its ids from a source of their own.
 
-    Args:
-        tracer: One of the SDK. Another's is left as it is, and so is one with a generator of the
-            application's, such as that of AWS X-Ray.
+    Another's is left as it is, and so is one with a generator of the application's, such as that of
+    AWS X-Ray.
     """
     if type(getattr(tracer, "id_generator", None)) is RandomIdGenerator:
         setattr(tracer, "id_generator", _OwnIds())  # noqa: B010 - the API's class has no such name
@@ -118,15 +117,7 @@ class CarrierProvider:
     """
 
     def __init__(self, exporters: Sequence[SpanExporter] | None = None) -> None:
-        """Make the provider.
-
-        Args:
-            exporters: Send its spans; None sends them where those of ``configure`` would go.
-
-        Raises:
-            ConfigError: As ``configure``.
-            MissingExtraError: As ``configure``.
-        """
+        """Make the provider; without exporters its spans go where those of ``configure`` would."""
         self._ids = _WantedIds()
         self.provider: Final = TracerProvider(
             id_generator=self._ids,

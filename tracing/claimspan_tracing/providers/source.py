@@ -188,12 +188,8 @@ class TracerSource:
     def adopt(self, provider: TracerProvider) -> bool:
         """Use a provider from now on, if the application has given none.
 
-        Args:
-            provider: One that a span processor of this monitor was added to. Scores belong where
-                the spans are that they are about.
-
-        Returns:
-            Whether spans go to it: False if another was given or adopted before.
+        Scores belong where the spans are that they are about. Returns whether spans go to it: False
+        if another was given or adopted before.
         """
         wanted = chain_of(sdk_of(provider))
         with self._lock:

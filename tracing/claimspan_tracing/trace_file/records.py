@@ -327,12 +327,7 @@ def _claims(attributes: Attributes, name: Callable[[int, str], str]) -> tuple[Re
 
 
 def _rows(attributes: Attributes, name: Callable[[int, str], str]) -> list[dict[str, object]]:
-    """Undo the flattening of a list: one mapping of fields for each index, in order.
-
-    Args:
-        attributes: The attributes of a span.
-        name: Makes the name of an attribute from the index and the field.
-    """
+    """Undo the flattening of a list: one mapping of fields for each index, in order."""
     prefix, rest = name(0, "").split("0")
     # No list of a span has ten million items; int() takes no text of arbitrary length.
     pattern = re.compile(rf"{re.escape(prefix)}([0-9]{{1,7}}){re.escape(rest)}(\w+)")

@@ -103,12 +103,7 @@ class Skipped:
     """Kind to what it is called in a message."""
 
     def __init__(self, path: Path, *, strict: bool = False) -> None:
-        """Count nothing yet.
-
-        Args:
-            path: The file that is read, for messages.
-            strict: Raise at the first part that cannot be read.
-        """
+        """Count nothing yet; if it is strict, raise at the first part that cannot be read."""
         self._path = path
         self._strict = strict
         self._counts: Counter[str] = Counter()
@@ -121,11 +116,7 @@ class Skipped:
         return {kind: self._counts[kind] for kind in self.KINDS if self._counts[kind]}
 
     def add(self, kind: str, problem: str = "") -> None:
-        """Count one part that cannot be read.
-
-        Args:
-            kind: One of ``KINDS``.
-            problem: What is wrong with it, without its content.
+        """Count one part that cannot be read, by its kind, and what is wrong with it.
 
         Raises:
             ConfigError: Reading is strict; names the line.

@@ -56,9 +56,8 @@ class OtlpFileExporter(SpanExporter):
     def __init__(self, path: str | Path, max_bytes: int = MAX_FILE_BYTES) -> None:
         """Check that the file can be written, and create it if it does not exist.
 
-        Args:
-            path: The file; it is appended to. One that others can read is closed to them.
-            max_bytes: The file is renamed to ``NAME.1`` if a batch would make it larger.
+        It is appended to, and renamed to ``NAME.1`` if a batch would make it larger than
+        ``max_bytes``.
 
         Raises:
             ConfigError: The file cannot be written, is a symbolic link, or is no regular file.
@@ -186,13 +185,10 @@ class LineFile:
     """
 
     def __init__(self, path: str | Path, max_bytes: int, *, what: str) -> None:
-        """Create the file, or check that it can be written.
+        """Create the file, or check that it can be written; others can no longer read it.
 
-        Args:
-            path: The file. One that others can read is closed to them.
-            max_bytes: The file is renamed to ``NAME.1``, which replaces the one before it, if a
-                write would make it larger.
-            what: What the file holds, for the message.
+        If a write would make it larger than ``max_bytes`` it is renamed to ``NAME.1``, which
+        replaces the one before it.
 
         Raises:
             ConfigError: The file cannot be written, is a link, or is no regular file.
@@ -213,10 +209,7 @@ class LineFile:
         return self._handle is not None
 
     def append(self, data: bytes) -> None:
-        """Append lines, all or none of them.
-
-        Args:
-            data: Whole lines, each with its end.
+        """Append whole lines, each with its end: all or none of them.
 
         Raises:
             OSError: Nothing was appended.
@@ -298,14 +291,12 @@ def _write_all(handle: int, data: bytes) -> None:
 
 
 def lock_file(handle: int, deadline: float) -> None:
-    """Lock the file against other processes, if the system has ``flock``.
+    """Lock an open file against other processes, if the system has ``flock``.
 
-    Args:
-        handle: An open file; the lock goes with the last descriptor of it.
-        deadline: Of ``time.monotonic``, until which to wait for another process.
+    The lock goes with the last descriptor of the file.
 
     Raises:
-        TimeoutError: Another process has held it until the deadline.
+        TimeoutError: Another process has held it until the deadline of ``time.monotonic``.
     """
     # flock, not lockf: the latter's lock is lost when the process closes *any* descriptor of the
     # file, such as that of a report that it reads.
