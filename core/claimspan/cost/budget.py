@@ -15,7 +15,7 @@ from typing import Final, TypeVar
 from weakref import WeakKeyDictionary, WeakSet
 
 from claimspan.concurrency import DaemonPool
-from claimspan.cost.stores import Admission, BudgetStore, Count, Limits, MemoryBudgetStore
+from claimspan.cost.stores import Account, Admission, BudgetStore, Limits, MemoryBudgetStore
 from claimspan.cost.usage import Meter, Usage, current_meter
 from claimspan.errors import BudgetExceededError, ConfigError
 
@@ -111,7 +111,7 @@ class Budget:
         self._lock = threading.Lock()
         self._own = MemoryBudgetStore()
         self._shared = None if store is None else _SharedCount(store, self._day_limits)
-        self._records: WeakKeyDictionary[Meter, Count] = WeakKeyDictionary()
+        self._records: WeakKeyDictionary[Meter, Account] = WeakKeyDictionary()
         _budgets.add(self)
 
     @property
@@ -198,14 +198,13 @@ class Budget:
         self._records = WeakKeyDictionary()
         self._own.forget_reservations()
 
-    async def _open(self, key: str, maximum: Usage, record: Count) -> int | None:
+    async def _open(self, key: str, maximum: Usage, record: Account) -> int | None:
         """Enters a reservation everywhere; returns its day, or None while others leave no room."""
         day = self._today()
         with self._lock:
             _check("a record", self._record_limits, record.spent + maximum)
-            if not self._record_limits.allow(record.reserved.total + record.spent + maximum):
+            if not record.reserve(key, maximum, self._record_limits):
                 return None
-            record.reserved.add(key, maximum)
         admission = self._own.reserve(day, key, maximum, self._day_limits)
         if admission.is_admitted and self._shared is not None:
             try:
@@ -221,18 +220,17 @@ class Budget:
         _check("a day", self._day_limits, admission.spent + maximum)
         return None
 
-    def _close(self, day: int, key: str, spent: Usage, record: Count) -> None:
+    def _close(self, day: int, key: str, spent: Usage, record: Account) -> None:
         self._own.settle(day, key, spent)
         with self._lock:
-            record.reserved.remove(key)
-            record.spent += spent
+            record.settle(key, spent)
 
-    def _record_account(self) -> Count:
+    def _record_account(self) -> Account:
         meter = current_meter()
         if meter is None:
-            return Count()
+            return Account()
         with self._lock:
-            return self._records.setdefault(meter, Count())
+            return self._records.setdefault(meter, Account())
 
     def _today(self) -> int:
         return int(self._clock() // DAY_SECONDS)

@@ -20,14 +20,13 @@ if TYPE_CHECKING:
 
 __all__ = [
     "LEASE_SECONDS",
+    "Account",
     "Admission",
     "BudgetStore",
-    "Count",
     "Limits",
     "MemoryBudgetStore",
     "RedisBudgetStore",
     "RedisClient",
-    "Reserved",
     "SqliteBudgetStore",
 ]
 
@@ -113,44 +112,39 @@ class BudgetStore(Protocol):
         ...
 
 
-class Reserved:
-    """The open reservations of a process, and their sum.
+class Account:
+    """What was spent and what is reserved, of a day or of a record.
 
-    The sum is kept, and not made anew for each call: the work of many that are open at once would
-    grow with the square of their number.
+    The sum of the open reservations is kept, and not made anew for each call: the work of many that
+    are open at once would grow with the square of their number.
     """
-
-    def __init__(self) -> None:
-        """Begin without one."""
-        self._by_key: dict[str, Usage] = {}
-        self.total = Usage()
-        """The sum of calls, tokens and dollars; time is not limited."""
-
-    def add(self, key: str, maximum: Usage) -> None:
-        """Enter a reservation; no other open one may have its key."""
-        self._by_key[key] = maximum
-        self.total += maximum
-
-    def remove(self, key: str) -> None:
-        """End a reservation; no effect if there is none."""
-        maximum = self._by_key.pop(key, None)
-        if maximum is not None:
-            # With none open the sum begins anew: the rounding of dollars must not add up for days.
-            self.total = self.total.beyond(maximum) if self._by_key else Usage()
-
-    def clear(self) -> None:
-        """Forget all of them."""
-        self._by_key.clear()
-        self.total = Usage()
-
-
-class Count:
-    """What was spent and what is reserved, of a day or of a record."""
 
     def __init__(self) -> None:
         """Begin with nothing."""
         self.spent = Usage()
-        self.reserved = Reserved()
+        self._open: dict[str, Usage] = {}
+        self._reserved = Usage()
+
+    def reserve(self, key: str, maximum: Usage, limits: Limits) -> bool:
+        """Enter a reservation if all of it is within the limits; no other one may have its key."""
+        if not limits.allow(self._reserved + self.spent + maximum):
+            return False
+        self._open[key] = maximum
+        self._reserved += maximum
+        return True
+
+    def settle(self, key: str, spent: Usage) -> None:
+        """End a reservation, if there is one, and book what was spent."""
+        maximum = self._open.pop(key, None)
+        if maximum is not None:
+            # With none open the sum begins anew: the rounding of dollars must not add up for days.
+            self._reserved = self._reserved.beyond(maximum) if self._open else Usage()
+        self.spent += spent
+
+    def forget_reservations(self) -> None:
+        """End all of them, without a cost."""
+        self._open.clear()
+        self._reserved = Usage()
 
 
 class MemoryBudgetStore:
@@ -159,23 +153,18 @@ class MemoryBudgetStore:
     def __init__(self) -> None:
         """Create an empty store."""
         self._lock = threading.Lock()
-        self._days: dict[int, Count] = {}
+        self._days: dict[int, Account] = {}
 
     def reserve(self, day: int, key: str, maximum: Usage, limits: Limits) -> Admission:
         """As ``BudgetStore.reserve``."""
         with self._lock:
             account = self._account(day)
-            is_admitted = limits.allow(account.reserved.total + account.spent + maximum)
-            if is_admitted:
-                account.reserved.add(key, maximum)
-            return Admission(is_admitted, account.spent)
+            return Admission(account.reserve(key, maximum, limits), account.spent)
 
     def settle(self, day: int, key: str, spent: Usage) -> None:
         """As ``BudgetStore.settle``."""
         with self._lock:
-            account = self._account(day)
-            account.reserved.remove(key)
-            account.spent += spent
+            self._account(day).settle(key, spent)
 
     def spent(self, day: int) -> Usage:
         """As ``BudgetStore.spent``."""
@@ -187,12 +176,12 @@ class MemoryBudgetStore:
         # Another thread may have held the lock at the moment of the fork: it is replaced.
         self._lock = threading.Lock()
         for account in self._days.values():
-            account.reserved.clear()
+            account.forget_reservations()
 
-    def _account(self, day: int) -> Count:
+    def _account(self, day: int) -> Account:
         for old in [each for each in self._days if each <= day - _KEPT_DAYS]:
             del self._days[old]
-        return self._days.setdefault(day, Count())
+        return self._days.setdefault(day, Account())
 
 
 def _values(usage: Usage) -> tuple[int, int, int, float]:
@@ -287,9 +276,8 @@ class SqliteBudgetStore:
         self._lease_seconds = lease_seconds
         self._clock = clock
         self._lock = threading.Lock()
-        self._owner = 0
-        # SQLite forbids to use or to close a parent's connection in a forked child: it is kept.
-        self._connections: list[sqlite3.Connection] = []
+        # By process: SQLite forbids to use or to close a parent's connection in a forked child.
+        self._files: dict[int, sqlite3.Connection] = {}
         try:
             self._connection()
         except (OSError, sqlite3.Error) as error:
@@ -328,9 +316,9 @@ class SqliteBudgetStore:
     def close(self) -> None:
         """Close the file; a later call opens it again."""
         with self._lock:
-            if self._owner == os.getpid():
-                self._connections.pop().close()
-                self._owner = 0
+            file = self._files.pop(os.getpid(), None)
+            if file is not None:
+                file.close()
 
     def _book_expired(self, file: sqlite3.Connection) -> None:
         """Count reservations whose lease is over as spent, and forget days that are gone."""
@@ -353,7 +341,7 @@ class SqliteBudgetStore:
     @contextmanager
     def _transaction(self) -> Generator[sqlite3.Connection]:
         """One transaction, which holds the lock on the file from its beginning to its end."""
-        if self._owner not in (0, os.getpid()):
+        if self._files and os.getpid() not in self._files:
             # In a forked child: the lock may have been held at the moment of the fork.
             self._lock = threading.Lock()
         with self._lock:
@@ -368,7 +356,7 @@ class SqliteBudgetStore:
                 raise
 
     def _connection(self) -> sqlite3.Connection:
-        if self._owner != os.getpid():
+        if os.getpid() not in self._files:
             # Created before SQLite does it, which would let the group and others read it.
             create_private_database(self._path, what="a budget store")
             file = sqlite3.connect(
@@ -381,9 +369,8 @@ class SqliteBudgetStore:
             except sqlite3.Error:
                 file.close()
                 raise
-            self._connections.append(file)
-            self._owner = os.getpid()
-        return self._connections[-1]
+            self._files[os.getpid()] = file
+        return self._files[os.getpid()]
 
 
 # The first key has the sums of what was spent and of what is open. A reservation is a field of the

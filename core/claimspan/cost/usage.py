@@ -55,13 +55,8 @@ class Usage(BaseModel):
 
     def __add__(self, other: Usage) -> Usage:
         """The sum, field by field."""
-        return Usage(
-            calls=self.calls + other.calls,
-            input_tokens=self.input_tokens + other.input_tokens,
-            output_tokens=self.output_tokens + other.output_tokens,
-            cost_usd=self.cost_usd + other.cost_usd,
-            seconds=self.seconds + other.seconds,
-        )
+        pairs = zip(dict(self).items(), dict(other).values(), strict=True)
+        return Usage(**{name: mine + its for (name, mine), its in pairs})
 
     @property
     def is_nothing(self) -> bool:
