@@ -50,23 +50,15 @@ class Extraction(NamedTuple):
     """One call of ``extract_claims``."""
 
     text: str
-    """The text to extract claims from."""
-
     question: str | None
-    """The question behind the text."""
 
 
 class Check(NamedTuple):
     """One call of ``check``."""
 
     claims: tuple[str, ...]
-    """The texts of the claims."""
-
     references: tuple[str, ...]
-    """The references to check them against."""
-
     question: str | None
-    """The question behind both."""
 
 
 def entailed_if_contained(claim: str, reference: str) -> Label:

@@ -147,8 +147,6 @@ class Disposal:
     """What has to be done with a message."""
 
     result: Result
-    """What became of this delivery."""
-
     outcome: str | None = None
     """With ``again``: the outcome that was paid for already and only has to be written."""
 

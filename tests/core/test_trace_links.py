@@ -43,7 +43,7 @@ def entry(**fields: object) -> ReportEntry:
         ),
         ("https://[::1]:1/{trace_id}/{span_id}", f"https://[::1]:1/{TRACE}/{SPAN}"),
         ("http://t/{trace_id}/{trace_id}", f"http://t/{TRACE}/{TRACE}"),
-        ("http://t?id={trace_id:}", f"http://t?id={TRACE}"),
+        ("http://t?id={trace_id}", f"http://t?id={TRACE}"),
     ],
 )
 def test_the_ids_of_a_record_stand_where_the_template_names_them(
@@ -53,48 +53,49 @@ def test_the_ids_of_a_record_stand_where_the_template_names_them(
 
 
 @pytest.mark.parametrize(
-    ("template", "problem"),
+    "template",
     [
-        ("http://localhost:6006/traces", "no {trace_id}"),
-        ("http://localhost:6006/traces/{span_id}", "no {trace_id}"),
-        ("http://t/{trace_id}/{user}", "names 'user'"),
-        ("http://t/{trace_id}/{}", "names ''"),
-        ("http://t/{trace_id.__class__}", "names 'trace_id.__class__'"),
-        ("http://t/{trace_id[0]}", "names 'trace_id[0]'"),
-        ("http://t/{trace_id!r}", "formats a field"),
-        ("http://t/{trace_id:>99999999}", "formats a field"),
-        ("http://t/{trace_id:{span_id}}", "formats a field"),
-        ("http://t/{trace_id", "brace without its partner"),
-        ("http://t/{trace_id}}", "brace without its partner"),
-        ("http://t/{{trace_id}}", "no {trace_id}"),
-        ("http://t/{{{trace_id}}}", "no address has"),
-        ("javascript:alert('{trace_id}')", "not http or https"),
-        ("ftp://t/{trace_id}", "not http or https"),
-        ("file:///tmp/{trace_id}", "not http or https"),
-        ("//t/{trace_id}", "not http or https"),
-        ("/traces/{trace_id}", "not http or https"),
-        ("{trace_id}://t/", "not http or https"),
-        ("", "no {trace_id}"),
-        ("http:{trace_id}", "no fixed host"),
-        ("http:///{trace_id}", "no fixed host"),
-        ("http://{trace_id}.example/", "no fixed host"),
-        ("http://t:{trace_id}/", "no fixed host"),
-        ("http://[::1/{trace_id}", "is no address"),
-        ("http://me:pw@t/{trace_id}", "password"),
-        ("http://t/ {trace_id}", "no address has"),
-        (" http://t/{trace_id}", "no address has"),
-        ("java\nscript://t/{trace_id}", "no address has"),
-        ("http://t/\u202e{trace_id}", "no address has"),
-        ('http://t/"onclick=x{trace_id}', "no address has"),
-        ("http://t/<script>{trace_id}", "no address has"),
-        ("http://t\\@evil/{trace_id}", "no address has"),
+        "http://localhost:6006/traces",
+        "http://localhost:6006/traces/{span_id}",
+        "http://t/{trace_id}/{user}",
+        "http://t/{trace_id}/{}",
+        "http://t/{trace_id.__class__}",
+        "http://t/{trace_id[0]}",
+        "http://t/{trace_id!r}",
+        "http://t/{trace_id:>99999999}",
+        "http://t/{trace_id:{span_id}}",
+        "http://t/{trace_id",
+        "http://t/{trace_id}}",
+        "http://t/{{trace_id}}",
+        "http://t/{{{trace_id}}}",
+        "javascript:alert('{trace_id}')",
+        "ftp://t/{trace_id}",
+        "file:///tmp/{trace_id}",
+        "//t/{trace_id}",
+        "/traces/{trace_id}",
+        "{trace_id}://t/",
+        "",
+        "http:{trace_id}",
+        "http:///{trace_id}",
+        "http://{trace_id}.example/",
+        "http://t:{trace_id}/",
+        "http://[::1/{trace_id}",
+        "http://me:pw@t/{trace_id}",
+        "http://t/ {trace_id}",
+        " http://t/{trace_id}",
+        "java\nscript://t/{trace_id}",
+        "http://t/\u202e{trace_id}",
+        'http://t/"onclick=x{trace_id}',
+        "http://t/<script>{trace_id}",
+        "http://t\\@evil/{trace_id}",
+        "http://t/{trace_id:}",
+        "http://t/{trace_id}/{SPAN_ID}",
+        "http://t",
     ],
 )
-def test_a_template_that_cannot_work_says_what_is_wrong(template: str, problem: str) -> None:
-    with pytest.raises(ConfigError) as raised:
+def test_a_template_that_cannot_work_is_refused_with_what_one_has_to_be(template: str) -> None:
+    with pytest.raises(ConfigError, match="behind the host write"):
         TraceLinks(template)
-
-    assert problem in str(raised.value)
 
 
 def test_what_is_said_of_a_template_does_not_repeat_a_key_in_it() -> None:

@@ -83,8 +83,6 @@ class MetricResult(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     metric: str
-    """Name of the metric."""
-
     estimate: Estimate | None
     """Mean with its 95 % interval, over the records where it is defined; None without any."""
 
@@ -101,11 +99,7 @@ class SystemResult(BaseModel):
     """Name of the system: the file's, without its ending."""
 
     records: int
-    """Number of records in its file, with those that failed."""
-
     failed: int
-    """Number of records without an evaluation."""
-
     common: int
     """Records that the baseline has as well; for the baseline its own."""
 
@@ -125,11 +119,7 @@ class Slice(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     key: str
-    """The metadata key."""
-
     value: str
-    """Its value, as text."""
-
     systems: tuple[SystemResult, ...]
     """The systems that have such records, in the order of the comparison."""
 

@@ -103,11 +103,7 @@ class Check(BaseModel):
     """``min``, ``max`` and ``baseline`` are about a metric, the others about the records."""
 
     metric: str | None = None
-    """Name of the metric; None for a rule about the records."""
-
     passed: bool
-    """Whether the rule holds."""
-
     estimate: Estimate | None = None
     """Mean with its interval; None if no record has a value, and for a rule on records."""
 
@@ -118,8 +114,6 @@ class Check(BaseModel):
     """How far the figure is on the wrong side of the limit; 0 if it is on the right one."""
 
     difference: Difference | None = None
-    """For ``baseline``: the paired comparison."""
-
     said: str
     """What was found, in words."""
 
@@ -130,23 +124,13 @@ class GateResult(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     system: str
-    """Name of the system."""
-
     baseline: str | None
-    """Name of the baseline; None without one."""
-
     records: int
-    """Number of records, with those that failed."""
-
     failed: int
-    """Number of records without an evaluation."""
-
     primary: str | None = None
     """The metric that was tested as if it were the only one; None without one."""
 
     checks: tuple[Check, ...]
-    """Every rule, in the order of the table."""
-
     notes: tuple[str, ...] = ()
     """What could not be compared with the baseline, a sentence each."""
 

@@ -6,14 +6,12 @@ not built.
 
 from __future__ import annotations
 
-import codecs
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Final
 
-from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
+from pydantic import BaseModel, ConfigDict, JsonValue
 
 from claimspan.comparison.comparison import CLAIMS_PER_RESPONSE
 from claimspan.errors import ConfigError, FileError
@@ -21,19 +19,16 @@ from claimspan.evaluation.judgement import LOW_SCORE
 from claimspan.files.jsonl import unreadable
 from claimspan.files.record_files import RecordFile
 from claimspan.metrics.catalogue import CATALOGUE, LOW_RECORDS
-from claimspan.results.rows import ResultRow
+from claimspan.results.rows import WANTED, ResultRow, read_lines
 
 __all__ = [
     "ScoredRow",
     "System",
-    "holds_results",
     "lower_is_better",
     "read_system",
     "read_systems",
     "system_of_rows",
 ]
-
-_WANTED: Final = "file of results (claimspan evaluate -o)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +39,6 @@ class ScoredRow:
     """The record's id, else its query: both are the same in another system's file."""
 
     scores: Mapping[str, float]
-    """Metric to value; an undefined metric is absent."""
-
     metadata: Mapping[str, JsonValue] = field(default_factory=dict[str, JsonValue])
     """What the record's author keeps with it, for slices."""
 
@@ -67,8 +60,6 @@ class System:
     """The scores of one system over a dataset."""
 
     name: str
-    """Name of the system."""
-
     rows: tuple[ScoredRow, ...]
     """One row a record, in the order of the file."""
 
@@ -177,24 +168,16 @@ def read_system(path: Path, *, name: str | None = None) -> System:
     """
     name = name or path.stem
     try:
-        with path.open("rb") as file:
-            rows = tuple(line.scored() for line in _lines(file, path))
+        file = RecordFile(path)
+        if file.document is not None:
+            system = System(name, tuple(_rag_results(file)), undefined_is_zero=True)
+        else:
+            system = System(name, tuple(line.scored() for line in read_lines(path, _Line)))
     except OSError as error:
-        raise unreadable(path, error, wanted=_WANTED) from None
-    return System(name, rows) if rows else _rag_results(name, path)
-
-
-def holds_results(path: Path) -> bool:
-    """Whether the first line of a file is that of a record with its evaluation.
-
-    Raises:
-        FileError: The file cannot be read.
-    """
-    try:
-        with path.open("rb") as file:
-            return next(_lines(file, path), None) is not None
-    except OSError as error:
-        raise unreadable(path, error, wanted="file of records or of results") from None
+        raise unreadable(path, error, wanted=WANTED) from None
+    if not system.rows:
+        raise FileError(f"{str(path)!r} holds no results: give a {WANTED}")
+    return system
 
 
 def system_of_rows(name: str, rows: Sequence[ResultRow]) -> System:
@@ -203,36 +186,12 @@ def system_of_rows(name: str, rows: Sequence[ResultRow]) -> System:
     return System(name, tuple(line.scored() for line in lines))
 
 
-def _rag_results(name: str, path: Path) -> System:
+def _rag_results(file: RecordFile) -> Iterator[ScoredRow]:
     """RAGChecker's results, in one JSON value."""
-    file = RecordFile(path)
-    rows: list[ScoredRow] = []
-    for row in file.every_record() if file.document is not None else ():
+    for row in file.every_record():
         record, recorded = row.record, row.recorded
         scores = dict(recorded.metrics)
         if recorded.response_claims is not None:
             scores[CLAIMS_PER_RESPONSE] = float(len(recorded.response_claims))
         error = None if recorded.metrics else "not evaluated yet"
-        key = record.id or record.query
-        rows.append(ScoredRow(key, scores, record.metadata, error, record.query))
-    if not rows:
-        raise FileError(f"{str(path)!r} holds no results: give a {_WANTED}")
-    return System(name, tuple(rows), undefined_is_zero=True)
-
-
-def _lines(file: Iterator[bytes], path: Path) -> Iterator[_Line]:
-    """The lines of a file of results; none if the first is of another form."""
-    is_first = True
-    for number, line in enumerate(file, start=1):
-        # Editors on Windows begin a file with a mark that JSON does not allow.
-        text = line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
-        if not text.strip():
-            continue
-        try:
-            yield _Line.model_validate_json(text)
-        except ValidationError:
-            if is_first:
-                return
-            # Without the cause: a validation error quotes the input, which may be private.
-            raise FileError(f"{str(path)!r} line {number} is no result: give a {_WANTED}") from None
-        is_first = False
+        yield ScoredRow(record.id or record.query, scores, record.metadata, error, record.query)

@@ -73,8 +73,6 @@ class Admission(NamedTuple):
     """The answer of a store to a reservation."""
 
     is_admitted: bool
-    """Whether the reservation was entered."""
-
     spent: Usage
     """What was spent on that day so far, without what is reserved."""
 

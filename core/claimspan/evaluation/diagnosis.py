@@ -90,7 +90,6 @@ class Statement:
     """Whether a chunk that also holds a fact entails it; None if that is not known."""
 
     is_close: bool = False
-    """Whether its label is a close call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +97,6 @@ class Findings:
     """All that a diagnosis rests on."""
 
     statements: Sequence[Statement] = ()
-    """The claims of the response."""
-
     facts: Sequence[Fact] = ()
     """The claims of the ground truth; empty without one."""
 
@@ -112,8 +109,6 @@ class Diagnosis:
     """Where an answer falls short, and why."""
 
     part: Part = Part.UNKNOWN
-    """The part that is responsible."""
-
     findings: tuple[str, ...] = ()
     """What the verdicts show, a sentence each, the reason of the part first."""
 

@@ -180,8 +180,6 @@ class ToldClaim:
     """A claim of an answer, as a person reads it."""
 
     claim: Claim
-    """The claim."""
-
     label: Label | None
     """Its label by the chunks, or by the ground truth if it was not judged by chunks; None if
     undecided."""

@@ -57,8 +57,6 @@ class Estimate(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     records: int
-    """Number of records."""
-
     calls: int
     """Requests to the model, without retries."""
 

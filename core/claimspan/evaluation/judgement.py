@@ -55,11 +55,7 @@ class Assessment:
     """One score of an evaluation."""
 
     name: str
-    """The metric."""
-
     value: float
-    """The score, 0 to 1."""
-
     label: str
     """``good`` or ``low``, by quality: a hallucination of 0.8 is low. ``neutral`` if the score says
     neither: that of a metric without a threshold, and one whose failures are excused."""

@@ -51,7 +51,6 @@ class FunctionMetric:
     """The worst value that is good; None calls no answer low."""
 
     lower_is_better: bool = False
-    """Direction of the scale."""
 
     def __post_init__(self) -> None:
         """Refuse what cannot work.
@@ -102,8 +101,6 @@ class Selection:
     """The metrics that are wanted, in the order of all scores, and where they begin to be low."""
 
     names: tuple[str, ...] = DEFAULT_METRICS
-    """Metrics of the catalogue."""
-
     by_default: bool = True
     """Whether these were not asked for: a record without a ground truth then lacks nothing."""
 

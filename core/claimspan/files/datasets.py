@@ -44,8 +44,6 @@ class DatasetItem(BaseModel):
     """The dataset's id of the question; None if it has none."""
 
     query: EncodableText = Field(min_length=1)
-    """The question."""
-
     ground_truth: EncodableText | None
     """The right answer; None if the dataset says that there is none."""
 
@@ -60,8 +58,6 @@ class BadLine(NamedTuple):
     """A line of a dataset that gives no item."""
 
     line: int
-    """Its number, from 1."""
-
     reason: str
     """Why; never quotes the line."""
 

@@ -64,8 +64,6 @@ class Line(NamedTuple):
     """One line of a file."""
 
     number: int
-    """Its number, from 1."""
-
     content: bytes | None
     """What it holds, without the byte order mark; None if it is longer than allowed."""
 

@@ -81,11 +81,7 @@ class RawRow:
     """A row that can be read; what it holds is not looked at yet."""
 
     place: int
-    """As in ``SkippedRow``."""
-
     n_lines: int
-    """As in ``SkippedRow``."""
-
     value: object
     """A mapping, if it is to be a record."""
 

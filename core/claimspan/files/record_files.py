@@ -212,8 +212,6 @@ class Skips:
     """The rows that were skipped for one reason."""
 
     count: int = 0
-    """How many there are."""
-
     places: list[int] = field(default_factory=list[int])
     """The lines of the first ones, or their numbers in a JSON list."""
 
@@ -226,14 +224,10 @@ class Account:
     """Lines of the file; 0 for a JSON list."""
 
     blank: int = 0
-    """Lines that are blank."""
-
     header: int = 0
     """Lines that are the header of a table."""
 
     records: int = 0
-    """Rows that are records."""
-
     skips: dict[str, Skips] = field(default_factory=dict[str, Skips])
     """Reason to the rows that were skipped for it."""
 

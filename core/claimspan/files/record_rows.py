@@ -73,11 +73,7 @@ class Recorded(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False)
 
     response_claims: _Claims = None
-    """Claims of the response."""
-
     gt_answer_claims: _Claims = None
-    """Claims of the ground truth."""
-
     answer2response: _Column = None
     """Label of each response claim by the ground truth."""
 
@@ -163,11 +159,7 @@ class InputRow:
     """Lines that it takes; 0 in a JSON list."""
 
     record: RagRecord
-    """The record."""
-
     recorded: Recorded
-    """What the file holds of its evaluation."""
-
     missing: tuple[str, ...]
     """Which of ``OPTIONAL`` it lacks."""
 

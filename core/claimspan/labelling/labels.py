@@ -33,14 +33,10 @@ class ClaimLabel:
     """What a person says of one claim."""
 
     line: int
-    """Where it stands in the file."""
-
     record: str
     """Trace id of the record, or its own id."""
 
     digest: str
-    """Digest of the claim's text."""
-
     number: int | None
     """Place of the claim in the response, from 1; None if not given."""
 
@@ -150,8 +146,6 @@ class JoinedLabels:
     """One for each claim that people labelled and the judge decided, at least one."""
 
     judge: str
-    """Name of the judge."""
-
     unsure: int
     """Claims that people saw and did not label."""
 

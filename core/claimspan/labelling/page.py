@@ -62,14 +62,10 @@ class PickedClaim:
     """A claim of a response that people are to label."""
 
     entry: ReportEntry
-    """The record that it is of."""
-
     number: int
     """Its place in the response, from 1."""
 
     claim: ReportClaim
-    """The claim."""
-
     share: Share = "random"
     """Whether it was picked for its doubt or by chance."""
 

@@ -43,8 +43,6 @@ class ClassAgreement(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     n: int
-    """Claims to which people gave the label."""
-
     precision: float | None
     """Share of the judge's claims of this label that people gave it to; None if it has none."""
 
@@ -58,11 +56,7 @@ class Agreement(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     n: int
-    """Claims that the judge decided."""
-
     undecided: int
-    """Claims that the judge did not decide."""
-
     accuracy: float
     """Share of claims with the same label; of two labels if people gave only E and NE."""
 
@@ -186,17 +180,9 @@ class LabelledClaim(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
 
     id: str
-    """The id of the claim in its file."""
-
     premises: tuple[str, ...] = Field(min_length=1)
-    """The references, at least one."""
-
     claim: str = Field(min_length=1)
-    """The text of the claim."""
-
     label: HumanLabel
-    """The label that people gave."""
-
     question: str | None = None
     """The question behind claim and premises; None if unknown."""
 
@@ -205,8 +191,6 @@ class JudgedClaim(NamedTuple):
     """The label that people gave a claim, and the one that a judge gave it."""
 
     human_label: HumanLabel
-    """The label that people gave."""
-
     judge_label: Label | None
     """The judge's label over all premises; None if it failed or left the claim undecided."""
 

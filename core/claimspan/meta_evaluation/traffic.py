@@ -50,11 +50,7 @@ class LabelledVerdict(NamedTuple):
     """The record that it is a claim of; claims of one record are drawn together."""
 
     human: HumanLabel
-    """The label that people gave."""
-
     judge: Label
-    """The judge's label over all chunks."""
-
     entailed: float | None
     """The judge's highest p(entailed) over the chunks; None if it gave only labels."""
 
@@ -68,8 +64,6 @@ class TrafficAgreement(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     accuracy: Estimate
-    """Share of claims with the same label."""
-
     balanced_accuracy: Estimate
     """Mean recall over the labels that people gave."""
 
@@ -86,14 +80,8 @@ class TrafficCalibration(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     judge: str
-    """Name of the judge."""
-
     labels: int
-    """Number of labelled claims."""
-
     records: int
-    """Number of records that they are from."""
-
     majority_label: str
     """The label that people gave most often."""
 
@@ -104,8 +92,6 @@ class TrafficCalibration(BaseModel):
     """Share of claims that people call entailed."""
 
     as_it_is: TrafficAgreement
-    """Agreement of the judge as it is."""
-
     cross_fitted: TrafficAgreement | None
     """Agreement with a calibration, each half of the records with what the other half fitted; None
     without a calibration."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
+from itertools import count
 from pathlib import Path
 from typing import Final, TypedDict, Unpack, cast
 
@@ -15,7 +16,7 @@ import pytest
 from pydantic import JsonValue
 
 from claimspan.comparison.gate import Gate, GateResult, check_gate
-from claimspan.comparison.systems import System, holds_results, read_system, system_of_rows
+from claimspan.comparison.systems import System, read_system, system_of_rows
 from claimspan.comparison.tables import gate_as_text, gate_line
 from claimspan.errors import ConfigError
 from claimspan.evaluation.evaluate import aevaluate_many, evaluate_many
@@ -27,7 +28,7 @@ from claimspan.files.record_files import read_records
 from claimspan.judges import Judge, default_judge, judge_of
 from claimspan.pytest_plugin.names import MARKER, PROPERTY
 from claimspan.records import RagRecord
-from claimspan.results.rows import ResultRow
+from claimspan.results.rows import ResultRow, holds_results
 from claimspan.text.visible import visible
 
 __all__ = ["GateOptions", "PytestGate"]
@@ -37,23 +38,16 @@ _LONGEST_NAME: Final = 100
 
 
 class GateOptions(TypedDict, total=False):
-    """What a gate may be called with; the marker takes the same as defaults."""
+    """What a gate may be called with; the marker takes the same as defaults.
+
+    The rules, from ``min`` to ``max_failed``, are those of ``comparison.gate.Gate``.
+    """
 
     judge: str | Judge
     """Judge of the records, or its name as in ``CLAIMSPAN_JUDGE``; not for a file of results."""
 
     judge_options: Mapping[str, JsonValue]
-    """Options of a judge that is named, such as ``{"seed": 1}``; as ``default_judge`` takes them.
-    """
-
-    min: Mapping[str, float]
-    """Metric to the lowest mean that passes."""
-
-    max: Mapping[str, float]
-    """Metric to the highest mean that passes."""
-
-    baseline: str | Path
-    """File of results to compare with: no metric may get worse."""
+    """Options of a judge that is named, such as ``{"seed": 1}``."""
 
     metrics: MetricsLike
     """What is measured of records, as ``evaluate_many`` takes it, and what may not get worse than
@@ -62,23 +56,22 @@ class GateOptions(TypedDict, total=False):
     thresholds: Thresholds
     """Metric to its worst value that is good, for the label of a record and its score ``low``."""
 
-    primary: str
-    """The metric that matters most: tested as if it were the only one."""
-
-    confident: bool
-    """Whether the whole 95 % interval has to hold a threshold."""
-
-    tolerance: float
-    """By how much a metric may get worse than the baseline's."""
-
-    min_records: int
-    """Records that must have an evaluation, and a value of each metric with a threshold."""
-
-    max_failed: float
-    """Share of the records that may have no evaluation, or be missing from the baseline's."""
+    baseline: str | Path
+    """File of results to compare with: no metric may get worse."""
 
     results: str | Path
     """File to write the results to; one in pytest's cache by default."""
+
+    min: Mapping[str, float]
+    max: Mapping[str, float]
+    primary: str
+    confident: bool
+    tolerance: float
+    min_records: int
+    max_failed: float
+
+
+_Subject = Sequence[RagRecord] | str | Path
 
 
 class PytestGate:
@@ -89,9 +82,7 @@ class PytestGate:
         self._root = request.config.rootpath
         self._calls = 0
 
-    def __call__(
-        self, subject: Sequence[RagRecord] | str | Path, **options: Unpack[GateOptions]
-    ) -> GateResult:
+    def __call__(self, subject: _Subject, **options: Unpack[GateOptions]) -> GateResult:
         """Check the rules, and fail the test if one does not hold.
 
         Args:
@@ -104,30 +95,22 @@ class PytestGate:
             FileError: A file cannot be read.
         """
         __tracebackhide__ = True  # a failed test shows the line of the user, not ours
-        chosen = self._chosen(options)
-        records = self._records(subject)
-        if records is None:
-            path = self._root / str(subject)
-            return self._check(read_system(path), path, chosen)
-        done = evaluate_many(
-            records, judge=_judge(chosen), metrics=_selection(chosen), progress=False
-        )
-        return self._check_rows(records, done, chosen)
+        chosen, records = self._chosen(options), self._records(subject)
+        done: Sequence[Evaluation] = ()
+        if records:
+            judge, metrics = _measured_by(chosen)
+            done = evaluate_many(records, judge=judge, metrics=metrics, progress=False)
+        return self._check(subject, records, done, chosen)
 
-    async def acheck(
-        self, subject: Sequence[RagRecord] | str | Path, **options: Unpack[GateOptions]
-    ) -> GateResult:
+    async def acheck(self, subject: _Subject, **options: Unpack[GateOptions]) -> GateResult:
         """Do the same in an asynchronous test, without blocking its event loop."""
         __tracebackhide__ = True
-        chosen = self._chosen(options)
-        records = self._records(subject)
-        if records is None:
-            path = self._root / str(subject)
-            return self._check(read_system(path), path, chosen)
-        done = await aevaluate_many(
-            records, judge=_judge(chosen), metrics=_selection(chosen), progress=False
-        )
-        return self._check_rows(records, done, chosen)
+        chosen, records = self._chosen(options), self._records(subject)
+        done: Sequence[Evaluation] = ()
+        if records:
+            judge, metrics = _measured_by(chosen)
+            done = await aevaluate_many(records, judge=judge, metrics=metrics, progress=False)
+        return self._check(subject, records, done, chosen)
 
     def _chosen(self, options: GateOptions) -> GateOptions:
         """The options of the call, before those of the nearest markers."""
@@ -144,34 +127,36 @@ class PytestGate:
         chosen.update(options)
         return chosen
 
-    def _records(self, subject: Sequence[RagRecord] | str | Path) -> Sequence[RagRecord] | None:
-        """The records to evaluate; None if the subject is a file of results."""
+    def _records(self, subject: _Subject) -> Sequence[RagRecord]:
+        """The records to evaluate; none if the subject is a file of results."""
         if isinstance(subject, str | Path):
             path = self._root / subject
             if holds_results(path):
-                return None
+                return ()
             subject = read_records(path)
         if not subject:
             raise ConfigError("there are no records: a gate that checks nothing would always pass")
         return subject
 
-    def _check_rows(
-        self, records: Sequence[RagRecord], done: Sequence[Evaluation], chosen: GateOptions
+    def _check(
+        self,
+        subject: _Subject,
+        records: Sequence[RagRecord],
+        done: Sequence[Evaluation],
+        chosen: GateOptions,
     ) -> GateResult:
         __tracebackhide__ = True
-        rows = [
-            ResultRow.of(index, record, evaluation)
-            for index, (record, evaluation) in enumerate(zip(records, done, strict=True))
-        ]
-        self._calls += 1
-        # Written before the check: the results of a gate that failed are those to look into.
-        path = self._root / chosen["results"] if "results" in chosen else self._place()
-        text = "".join(f"{row.model_dump_json()}\n" for row in rows)
-        write_private(path, text, what="the results")
-        return self._check(system_of_rows(path.stem, rows), path, chosen)
-
-    def _check(self, system: System, path: Path, chosen: GateOptions) -> GateResult:
-        __tracebackhide__ = True
+        if records:
+            rows = list(map(ResultRow.of, count(), records, done))
+            self._calls += 1
+            # Written before the check: the results of a gate that failed are those to look into.
+            path = self._root / chosen["results"] if "results" in chosen else self._place()
+            text = "".join(f"{row.model_dump_json()}\n" for row in rows)
+            write_private(path, text, what="the results")
+            system = system_of_rows(path.stem, rows)
+        else:
+            path = self._root / str(subject)
+            system = read_system(path)
         updates = bool(self._request.config.getoption("--claimspan-update-baseline"))
         baseline = self._root / chosen["baseline"] if "baseline" in chosen else None
         # An update is for when the old baseline is absent, or no longer right: it decides nothing.
@@ -223,14 +208,12 @@ def _file_name(node_id: str, call: int) -> str:
     return f"{readable[:_LONGEST_NAME]}-{digest}" + (f"-{call}" if call > 1 else "")
 
 
-def _selection(chosen: GateOptions) -> Selection:
-    return Selection.of(chosen.get("metrics"), chosen.get("thresholds"))
-
-
-def _judge(chosen: GateOptions) -> Judge:
+def _measured_by(chosen: GateOptions) -> tuple[Judge, Selection]:
+    """The judge of the records, and what it is asked for."""
+    selection = Selection.of(chosen.get("metrics"), chosen.get("thresholds"))
     judge, options = chosen.get("judge"), chosen.get("judge_options")
     if judge is None or isinstance(judge, str):
-        return default_judge(judge, options=options)
+        return default_judge(judge, options=options), selection
     if options:
         raise ConfigError("judge_options is for a judge that is named: give this one its options")
-    return judge_of(judge)
+    return judge_of(judge), selection

@@ -5,13 +5,10 @@ These are the JSON lines of ``claimspan evaluate -o``, or RAGChecker's results i
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Final, TypeVar
-
-from pydantic import ValidationError
 
 from claimspan.errors import FileError, NoRecordsError
 from claimspan.evaluation.evaluate import run_to_end
@@ -25,17 +22,16 @@ from claimspan.files.record_rows import InputRow
 from claimspan.records import Chunk, RagRecord
 from claimspan.report.entries import ReportClaim, ReportEntry
 from claimspan.results.recorded_judge import evaluate_recorded
-from claimspan.results.rows import ResultRow
+from claimspan.results.rows import WANTED, ResultRow, read_lines
+from claimspan.results.rows import holds_results as has_lines_of_results
 from claimspan.verdicts import Claim, Label, VerdictMatrix
 
 __all__ = ["entry_of_evaluation", "holds_results", "read_results"]
 
 _T = TypeVar("_T")
 
-_WANTED: Final = "file of results (claimspan evaluate -o)"
-
 _LOOKED_AT: Final = 5
-"""Lines that tell what a file holds: the first ones may be torn."""
+"""Records that tell whether a file holds results: some may not be evaluated yet."""
 
 
 def entry_of_evaluation(record: RagRecord, evaluation: Evaluation) -> ReportEntry:
@@ -79,10 +75,8 @@ def entry_of_evaluation(record: RagRecord, evaluation: Evaluation) -> ReportEntr
 def holds_results(path: Path) -> bool:
     """Whether a file holds results rather than traces; False if it cannot be read."""
     try:
-        with path.open("rb") as file:
-            lines = islice(filter(bytes.strip, file), _LOOKED_AT)
-            return any(map(_is_result, lines)) or _is_recorded(path)
-    except OSError:
+        return has_lines_of_results(path) or _is_recorded(path)
+    except FileError:
         return False
 
 
@@ -98,42 +92,17 @@ def read_results(path: Path, *, skip: Callable[[int], None] | None = None) -> li
     """
     if _is_recorded(path):
         return run_to_end(lambda: _recorded_entries(path, skip))
-    entries: list[ReportEntry] = []
-    for number, line in _lines(path):
-        try:
-            row = ResultRow.model_validate_json(line)
-        except ValidationError:
-            if skip is None:
-                # Without the cause: a validation error quotes the input, which may be private.
-                raise FileError(
-                    f"{str(path)!r} line {number} is no result: give a {_WANTED}"
-                ) from None
-            skip(number)
-            continue
-        entries.append(entry_of_evaluation(row.record, row.evaluation))
-    if not entries:
-        raise NoRecordsError(f"{str(path)!r} holds no results: give a {_WANTED}")
-    return entries
-
-
-def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """The lines that are not blank, with their numbers from 1."""
+    broken = None if skip is None else lambda number, is_torn: skip(number)
     try:
-        with path.open("rb") as file:
-            for number, line in enumerate(file, start=1):
-                if line.strip():
-                    # Windows editors write a byte order mark, which JSON does not allow.
-                    yield number, line.removeprefix(b"\xef\xbb\xbf")
+        entries = [
+            entry_of_evaluation(row.record, row.evaluation)
+            for row in read_lines(path, ResultRow, broken)
+        ]
     except OSError as error:
-        raise unreadable(path, error, wanted=_WANTED) from None
-
-
-def _is_result(line: bytes) -> bool:
-    try:
-        value: object = json.loads(line)
-    except (ValueError, RecursionError):  # a line of brackets alone nests too deep to be parsed
-        return False
-    return isinstance(value, dict) and {"record", "evaluation"} <= value.keys()
+        raise unreadable(path, error, wanted=WANTED) from None
+    if not entries:
+        raise NoRecordsError(f"{str(path)!r} holds no results: give a {WANTED}")
+    return entries
 
 
 def _is_recorded(path: Path) -> bool:

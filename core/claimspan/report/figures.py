@@ -71,8 +71,6 @@ class MetricSummary:
     """One metric, summarised over the records in which it is defined."""
 
     metric: Metric
-    """The metric."""
-
     mean: float
     """Mean over these records."""
 
@@ -159,8 +157,6 @@ class SliceKey:
     """A key by which the records can be sliced."""
 
     name: str
-    """The metadata key."""
-
     values: tuple[str, ...]
     """Its values as text, in order."""
 
@@ -180,7 +176,6 @@ class MeanScore(BaseModel):
     """Lower end of the 95 % interval; None if scipy is not installed, or n is 1."""
 
     high: float | None = None
-    """Upper end of the 95 % interval."""
 
     @classmethod
     def of(cls, estimate: Estimate) -> MeanScore:
@@ -204,16 +199,9 @@ class ReportSlice(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     key: str
-    """The metadata key."""
-
     value: str
-    """Its value, as text."""
-
     records: int
-    """Number of records."""
-
     scores: Mapping[str, MeanScore]
-    """Metric to its mean over these records."""
 
 
 def slice_keys(entries: Sequence[ReportEntry], n_systems: int = 1) -> list[SliceKey]:

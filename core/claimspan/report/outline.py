@@ -64,14 +64,8 @@ class AnswerOutline(BaseModel):
     """Address of its trace in the user's backend; None if it is not known."""
 
     response: str
-    """The answer."""
-
     scores: Mapping[str, float]
-    """Metric to value."""
-
     status: str
-    """State in which the evaluation ended."""
-
     label: str
     """``low``, ``good`` or ``unknown``."""
 
@@ -79,8 +73,6 @@ class AnswerOutline(BaseModel):
     """Why it is what it is, in one line; empty if nothing is to be said."""
 
     part: Part
-    """The part of the pipeline that is responsible."""
-
     sure: bool
     """Whether firm verdicts blame that part, and none of them contradict each other."""
 
@@ -97,8 +89,6 @@ class QuestionOutline(BaseModel):
     """The caller's own id; None if it has none."""
 
     query: str
-    """The question."""
-
     answers: tuple[AnswerOutline, ...]
     """One of each system that was asked."""
 
@@ -112,11 +102,7 @@ class SystemOutline(BaseModel):
     """Name of the system; empty in a report on one."""
 
     records: int
-    """Number of its records."""
-
     statuses: Mapping[str, int]
-    """State to number of records."""
-
     labels: Mapping[str, int]
     """``low``, ``unknown`` and ``good`` to number of records."""
 
@@ -124,8 +110,6 @@ class SystemOutline(BaseModel):
     """Responsible part to number of low records."""
 
     scores: Mapping[str, MeanScore]
-    """Metric to its mean."""
-
     slices: tuple[ReportSlice, ...]
     """The records of each value of each metadata key."""
 
@@ -136,8 +120,6 @@ class ReportOutline(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     title: str
-    """The heading."""
-
     systems: tuple[SystemOutline, ...]
     """The systems in the order given."""
 

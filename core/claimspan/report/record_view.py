@@ -123,8 +123,6 @@ class RecordView:
     ground_truth: tuple[SegmentView, ...]
     chunks: tuple[ChunkView, ...]
     scores: Mapping[str, Assessment]
-    """Metric to score."""
-
     retrieval_known: bool
     """Whether a fact without a chunk was not retrieved, rather than undecided or cut off."""
 
@@ -358,13 +356,8 @@ class Sought:
     """A claim whose sentence is looked for."""
 
     key: str
-    """The claim's key on the page."""
-
     text: str
-    """The claim."""
-
     contradicts: bool
-    """Whether the chunk contradicts the claim, rather than supporting it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -375,8 +368,6 @@ class Passage:
     """Never empty."""
 
     keys: tuple[str, ...] = ()
-    """Keys of the claims."""
-
     label: Label | None = None
     """``contradicted`` if it contradicts one of them; None for a part without claims."""
 

@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
 from claimspan.errors import ConfigError, FileError
 from claimspan.evaluation.matrices import ground_truth_of
@@ -22,7 +22,7 @@ from claimspan.files.private import cannot_write, refuse_special
 from claimspan.files.record_rows import InputRow, Recorded
 from claimspan.metrics.compute import Undefined
 from claimspan.records import RagRecord
-from claimspan.results.rows import ResultRow, digest
+from claimspan.results.rows import ResultRow, digest, read_lines
 
 __all__ = ["ResultFile"]
 
@@ -201,19 +201,10 @@ def _private(path: str, flags: int) -> int:
 
 
 def _lines(path: Path, kind: type[_T]) -> Iterator[_T]:
-    """Yield the lines of a file, without one that was torn by the end of a process.
+    """The lines of a file that may be absent, without one that was torn by the end of a process."""
 
-    Raises:
-        ConfigError: A line is no result.
-    """
-    if not path.exists():
-        return
-    with path.open("rb") as file:
-        for number, line in enumerate(file, start=1):
-            try:
-                yield kind.model_validate_json(line)
-            except ValidationError:
-                if line.strip() and line.endswith(b"\n"):
-                    raise ConfigError(
-                        f"{path} line {number} is no result: give another path with -o"
-                    ) from None
+    def refuse(number: int, is_torn: bool) -> None:
+        if not is_torn:
+            raise ConfigError(f"{path} line {number} is no result: give another path with -o")
+
+    return read_lines(path, kind, refuse) if path.exists() else iter(())

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import BinaryIO, Final, TextIO
+from itertools import islice
+from pathlib import Path
+from typing import BinaryIO, Final, TextIO, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from claimspan.errors import FileError
 from claimspan.evaluation.diagnosis import Part
 from claimspan.evaluation.judgement import RecordLabel, judgement_of
 from claimspan.evaluation.result import Cell, Columns, Evaluation, table_columns, table_row
 from claimspan.files.arrow import ParquetFormat
+from claimspan.files.jsonl import unreadable
 from claimspan.metrics.catalogue import METRICS, in_order
 from claimspan.metrics.compute import Undefined, measure
 from claimspan.records import RagRecord
@@ -24,13 +29,19 @@ from claimspan.text.encodable import encodable
 
 __all__ = [
     "MAX_FAILED",
+    "WANTED",
     "Mean",
     "ResultRow",
     "Summary",
     "digest",
+    "holds_results",
+    "read_lines",
     "write_parquet",
     "write_table",
 ]
+
+WANTED: Final = "file of results (claimspan evaluate -o)"
+"""What a file should be, for messages."""
 
 MAX_FAILED: Final = 1_000
 """Failed records that are listed; the others are counted."""
@@ -38,6 +49,12 @@ MAX_FAILED: Final = 1_000
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 """What a spreadsheet takes for the beginning of a formula
 (https://owasp.org/www-community/attacks/CSV_Injection)."""
+
+
+_LOOKED_AT: Final = 5
+"""Lines that tell what a file holds: the first ones may be torn."""
+
+_T = TypeVar("_T", bound=BaseModel)
 
 
 class ResultRow(BaseModel):
@@ -123,15 +140,67 @@ def digest(record: RagRecord) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
+def holds_results(path: Path) -> bool:
+    """Whether one of the first lines of a file is a result.
+
+    Raises:
+        FileError: The file cannot be read.
+    """
+    try:
+        with path.open("rb") as file:
+            return any(map(_is_result, islice(filter(bytes.strip, file), _LOOKED_AT)))
+    except OSError as error:
+        raise unreadable(path, error, wanted="file of records or of results") from None
+
+
+def _is_result(line: bytes) -> bool:
+    try:
+        value: object = json.loads(line)
+    except (ValueError, RecursionError):  # a line of brackets alone nests too deep to be parsed
+        return False
+    return isinstance(value, dict) and {"record", "evaluation"} <= value.keys()
+
+
+def read_lines(
+    path: Path, kind: type[_T], broken: Callable[[int, bool], None] | None = None
+) -> Iterator[_T]:
+    """Yield the lines of a file of results as models, which may have a part of ``ResultRow`` alone.
+
+    Args:
+        path: The file.
+        kind: The model.
+        broken: Takes the number of each line that is no result, from 1, and whether it may be torn:
+            it has no end. None raises at the first.
+
+    Raises:
+        FileError: A line is no result; names the line.
+        OSError: The file cannot be read.
+    """
+    with path.open("rb") as file:
+        for number, line in enumerate(file, start=1):
+            # Editors on Windows begin a file with a mark that JSON does not allow.
+            text = line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
+            if not text.strip():
+                continue
+            try:
+                row = kind.model_validate_json(text)
+            except ValidationError:
+                if broken is None:
+                    # Without the cause: it quotes the input, which may be private.
+                    raise FileError(
+                        f"{str(path)!r} line {number} is no result: give a {WANTED}"
+                    ) from None
+                broken(number, not line.endswith(b"\n"))
+                continue
+            yield row
+
+
 @dataclass(slots=True)
 class Mean:
     """The mean of a metric, over the records that have one."""
 
     total: float = 0.0
-    """Sum of the values."""
-
     n: int = 0
-    """Number of the values."""
 
     def add(self, value: float) -> None:
         """Count one more value."""
@@ -149,11 +218,7 @@ class Summary:
     """Counts, means and cost of the records that were evaluated."""
 
     evaluated: int = 0
-    """Records with an evaluation."""
-
     failed: int = 0
-    """Records without one."""
-
     errors: dict[int, str] = field(default_factory=dict[int, str])
     """Place to reason, of the first records that failed."""
 

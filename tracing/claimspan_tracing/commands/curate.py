@@ -19,14 +19,12 @@ from pathlib import Path
 from typing import Annotated, Final, Literal, cast, get_args
 
 import typer
-from pydantic import ValidationError
 
 from claimspan.errors import ConfigError, FileError
 from claimspan.files.ground_truth import QUERY_KEYS, TEXT_KEYS, first_of, read_rows
 from claimspan.files.ground_truth_similarity import normalise
-from claimspan.files.jsonl import parse_json_lines, read_text
 from claimspan.files.private import check_replaceable, refuse_input, write_private
-from claimspan.results.rows import ResultRow
+from claimspan.results.rows import ResultRow, read_lines
 from claimspan.text.shapes import is_list
 from claimspan.text.visible import visible
 from claimspan.text.words import FUNCTION_WORDS, tokenize
@@ -204,12 +202,7 @@ def _of_traces(path: Path) -> Iterator[Candidate]:
 
 
 def _of_results(path: Path) -> Iterator[Candidate]:
-    for number, line in parse_json_lines(read_text(path, wanted=_WANTED), path):
-        try:
-            row = ResultRow.model_validate(line)
-        except ValidationError:
-            # Without the cause: a validation error quotes the input, which may be private.
-            raise FileError(f"{str(path)!r} line {number} is no result: give a {_WANTED}") from None
+    for row in read_lines(path, ResultRow):
         record, matrix = row.record, row.evaluation.response_vs_chunks
         if record.ground_truth:
             continue

@@ -31,11 +31,7 @@ class Contents:
     """What is in a spool."""
 
     file: str
-    """Path of the file."""
-
     states: dict[str, int]
-    """Rows by state."""
-
     oldest_seconds: float | None
     """Age of the oldest row that is not dead; None if there is none."""
 

@@ -211,8 +211,6 @@ class GroupStats:
 
     records: int
     evaluated: int
-    """Records with scores."""
-
     stand_for: float
     """Records that these stand for: the sum of their weights."""
 
