@@ -119,10 +119,10 @@ def test_without_o_no_results_stay_behind(
     ("arguments", "told"),
     [
         (["--csv", "missing/t.csv"], "does not exist"),
-        (["--csv", "records.jsonl"], "another file of this run"),
-        (["-o", "r.jsonl", "--report", "r.jsonl"], "another file of this run"),
+        (["--csv", "records.jsonl"], "are one file"),
+        (["-o", "r.jsonl", "--report", "r.jsonl"], "are one file"),
         (["--csv", "one", "--report", "one"], "--csv and --report are one file"),
-        (["--parquet", "records.jsonl"], "another file of this run"),
+        (["--parquet", "records.jsonl"], "are one file"),
         (["-o", "r.json", "--csv", "t.csv"], "RAGChecker"),
     ],
 )

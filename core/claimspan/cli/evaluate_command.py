@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import tempfile
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
@@ -16,7 +17,6 @@ from typing import Annotated, Final, Protocol, cast
 
 import typer
 
-from claimspan.cli.evaluate_run import Done, EvaluationRun, OnWorkers
 from claimspan.cli.options import (
     AsJson,
     ColumnMap,
@@ -36,17 +36,25 @@ from claimspan.comparison.tables import as_text
 from claimspan.errors import ConfigError, MissingExtraError
 from claimspan.evaluation.evaluate import CONCURRENCY, judge_for
 from claimspan.evaluation.judgement import GOOD, LOW, UNKNOWN
+from claimspan.evaluation.result import Evaluation
+from claimspan.evaluation.selection import Selection
 from claimspan.files.arrow import ParquetFormat
 from claimspan.files.names import Columns
 from claimspan.files.private import is_same_file, replaced_private, replaced_private_bytes
-from claimspan.files.record_files import Account, RecordFile, Skips
+from claimspan.files.raw_rows import SkippedRow
+from claimspan.files.record_files import Account, RecordFile, Skips, no_records
+from claimspan.files.record_rows import InputRow, Recorded
+from claimspan.judges.protocol import Judge
 from claimspan.metrics.catalogue import CATALOGUE, in_order
+from claimspan.metrics.compute import Undefined
+from claimspan.progress import progress_bar
 from claimspan.records import RagRecord
 from claimspan.report import render_report
 from claimspan.report.evaluated import entry_of_evaluation
 from claimspan.results.rag_results import RagResultsFile
+from claimspan.results.recorded_judge import evaluate_recorded, is_complete
 from claimspan.results.result_file import ResultFile
-from claimspan.results.rows import Summary, write_parquet, write_table
+from claimspan.results.rows import ResultRow, Summary, write_parquet, write_table
 from claimspan.text.visible import visible
 
 __all__ = ["Done", "Workers", "evaluate_command"]
@@ -87,6 +95,13 @@ class UndefinedRule(StrEnum):
 
     OMIT = "omit"
     ZERO = "zero"
+
+
+Done = Callable[[int, Evaluation], None]
+"""Takes the place of a record and its evaluation, in the order in which they come."""
+
+OnWorkers = Callable[[Iterable[tuple[int, RagRecord]], Done], None]
+"""Has records evaluated elsewhere."""
 
 
 class Workers(Protocol):
@@ -190,21 +205,24 @@ def evaluate_command(
     Rows that are no records are skipped and counted. Exits with 1 if a row was skipped, or a
     record could not be evaluated, and with 2 if there is nothing to evaluate.
     """
-    chooses = metrics is not None or bool(criteria or thresholds)
-    if celery and (judge is not None or judge_options):
-        given = "--judge" if judge is not None else "--judge-option"
-        raise ConfigError(f"{given} and --celery do not go together: the workers have their judge")
-    if celery and chooses:
+    choice = {"--metrics": metrics, "--criterion": criteria, "--threshold": thresholds}
+    of_workers = {"--judge": judge, "--judge-option": judge_options, **choice}
+    if celery and (given := [name for name, value in of_workers.items() if value is not None]):
         raise ConfigError(
-            "--metrics, --criterion and --threshold do not go together with --celery: the workers "
-            "have theirs"
+            f"{', '.join(given)} and --celery do not go together: the workers have theirs"
         )
-    before_and_after = _files_to_compare(compare, output)
     # Before anything is read: the file of skipped rows is in place when the input is read again.
-    if skipped is not None:
-        _refuse_files_of_the_run("--skipped", skipped, [file, output, compare])
     views = _Views(csv, parquet, report)
-    views.refuse([file, output, skipped, compare])
+    _refuse_shared_files(
+        {"--compare": compare, "-o": output, "the input": file},
+        {"--skipped": skipped, **views.paths},
+    )
+    if compare is not None and output is None:
+        raise ConfigError("--compare needs a file of the new results: give one with -o")
+    if compare is not None:
+        # Now, though it is read again at the end: a wrong file must be said before the judge has
+        # cost something.
+        read_system(compare)
     with views.results(output) as results, views.opened() as write_views:
         records = RecordFile(file, Columns.of_options(columns or []))
         # RAGChecker's own tools have JSON files in and out, so the ending says which tools are
@@ -212,15 +230,14 @@ def evaluate_command(
         is_json = results is not None and results.suffix.lower() == ".json"
         by_name = ResultFormat.RAGCHECKER if is_json else ResultFormat.JSONL
         is_rag = (result_format or by_name) is ResultFormat.RAGCHECKER
-        to: ResultFile | None = None
-        if results is not None:
-            to = RagResultsFile(results, records) if is_rag else ResultFile(results)
+        new_file = partial(RagResultsFile, records=records) if is_rag else ResultFile
+        to: ResultFile | None = None if results is None else new_file(results)
         # RAGChecker's results have a place for eleven metrics.
         default = "all" if isinstance(to, RagResultsFile) else "default"
         selection = selection_from(metrics, thresholds, criteria, default=default)
-        if to is not None and chooses:
+        if to is not None and any(choice.values()):
             to.check_choice(selection)
-        run = EvaluationRun(records, to, undefined.value, selection)
+        run = _Run(records, to, undefined.value, selection)
         run.check(strict=strict, skipped=skipped)
         if run.account.skipped and results is not None and is_same_file(results, file):
             raise ConfigError(
@@ -239,32 +256,24 @@ def evaluate_command(
         with _told_where_it_stops(run, output):
             run.evaluate(chosen, concurrency=concurrency, on_workers=on_workers, progress=progress)
         write_views(run, progress)
-    found = compare_files(before_and_after, progress=progress) if before_and_after else None
+    found = compare_files([compare, output], progress=progress) if compare and output else None
     typer.echo(_as_json(run, found, views) if as_json else visible(_as_table(run, found, views)))
     if run.summary.failed or run.account.skipped:
         raise typer.Exit(SOME_FAILED)
 
 
-def _files_to_compare(before: Path | None, output: Path | None) -> list[Path]:
-    """The files of ``--compare``; before anything is paid for, and none if it is not given."""
-    if before is None:
-        return []
-    if output is None:
-        raise ConfigError("--compare needs a file of the new results: give one with -o")
-    if is_same_file(before, output):
-        raise ConfigError("--compare and -o are one file: copy the last results before a new run")
-    # Now, though it is read again at the end: a wrong file must be said before the judge has cost
-    # something.
-    read_system(before)
-    return [before, output]
-
-
-def _refuse_files_of_the_run(option: str, path: Path, others: Iterable[Path | None]) -> None:
-    if any(is_same_file(path, each) for each in others if each is not None):
-        raise ConfigError(
-            f"{str(path)!r} is another file of this run, which {option} would replace: give "
-            f"another path with {option}"
-        )
+def _refuse_shared_files(
+    others: Mapping[str, Path | None], written: Mapping[str, Path | None]
+) -> None:
+    """Refuse to write over another file of the run; that -o is the input is looked at later."""
+    for (one, path), (other, its_path) in combinations({**others, **written}.items(), 2):
+        if path is None or its_path is None or not is_same_file(path, its_path):
+            continue
+        if other in written or other == "-o":
+            raise ConfigError(
+                f"{one} and {other} are one file, {str(its_path)!r}, which {other} would replace: "
+                f"give another path with {other}"
+            )
 
 
 def _on_workers(broker: str | None, queue: str, patience: float) -> OnWorkers:
@@ -276,7 +285,7 @@ def _on_workers(broker: str | None, queue: str, patience: float) -> OnWorkers:
 
 
 @contextmanager
-def _told_where_it_stops(run: EvaluationRun, output: Path | None) -> Generator[None]:
+def _told_where_it_stops(run: _Run, output: Path | None) -> Generator[None]:
     """Say at Ctrl-C how far the run has come, and what becomes of it."""
     try:
         yield
@@ -285,6 +294,156 @@ def _told_where_it_stops(run: EvaluationRun, output: Path | None) -> Generator[N
         done, records = run.summary.records, run.account.records
         typer.echo(f"claimspan: stopped after {done} of {records} records; {kept}", err=True)
         raise
+
+
+class _Run:
+    """One run over a file; ``check`` comes first, then ``evaluate``.
+
+    The file is read twice. The first time it is checked and counted, so that a mistake in it costs
+    nothing; the second time its records are evaluated, and only those under evaluation are in
+    memory.
+    """
+
+    def __init__(
+        self,
+        file: RecordFile,
+        output: ResultFile | None,
+        undefined: Undefined,
+        selection: Selection,
+    ) -> None:
+        """Prepare a run; nothing is read yet. Without an output its results go nowhere."""
+        self.file: Final = file
+        self.output: Final = output
+        self.selection: Final = selection
+        self.account: Final = Account()
+        self.summary: Final = Summary()
+        self.left_to_judge = 0
+        """Records that are still to be evaluated, and of which claims or labels are missing."""
+        self._undefined: Final[Undefined] = undefined
+        self._left_to_evaluate = 0
+        self._under_way: dict[int, RagRecord] = {}
+        self._advance: Callable[[], None] = lambda: None
+
+    def check(self, *, strict: bool, skipped: Path | None) -> None:
+        """Read the file once, count what it holds, and write what cannot be used to ``skipped``.
+
+        Raises:
+            FileError: A row cannot be used, and ``strict`` is True.
+            ConfigError: No row can be used, the context would be lost, the results are those of
+                another input, or a file cannot be written.
+        """
+        n_done = 0
+        what = "the skipped rows"
+        with nullcontext() if skipped is None else replaced_private(skipped, what=what) as file:
+            for row in self.file.rows():
+                self.account.add(row)
+                if isinstance(row, InputRow):
+                    if self._is_done(row):
+                        n_done += 1
+                        continue
+                    self._left_to_evaluate += 1
+                    self.left_to_judge += not is_complete(row.record, self._recorded(row))
+                elif isinstance(row, SkippedRow):
+                    if strict:
+                        raise self.file.refusal(row)
+                    if file is not None:
+                        told = {self.file.unit: row.place, "reason": row.reason, "text": row.text}
+                        file.write(f"{json.dumps(told)}\n")
+        if not self.account.records:
+            raise no_records(self.file, self.account)
+        self.account.check_columns(self.file.columns)
+        if self.output is not None:
+            self.output.check(n_done)
+
+    def evaluate(
+        self,
+        judge: Judge | None,
+        *,
+        concurrency: int,
+        on_workers: OnWorkers | None = None,
+        progress: bool | None = None,
+    ) -> None:
+        """Evaluate what is left, here or by ``on_workers``.
+
+        A judge is None if nothing is left to ask for, or if workers have theirs.
+
+        Raises:
+            ConfigError: The results cannot be written, or workers cannot go on with a record.
+        """
+        if self.output is not None:
+            self.output.open(self.summary.add, self._undefined)
+        try:
+            bar = progress_bar("evaluating", total=self._left_to_evaluate, show=progress)
+            with bar as self._advance:
+                if on_workers is None:
+                    asyncio.run(self._evaluate_here(judge, concurrency, self._left()))
+                else:
+                    # First what needs no judge any more, so that nothing waits for workers if
+                    # nothing is left for them. One at a time: there is no judge to wait for.
+                    complete = (
+                        (row, known)
+                        for row, known in self._left()
+                        if is_complete(row.record, known)
+                    )
+                    asyncio.run(self._evaluate_here(None, 1, complete))
+                    on_workers(self._for_workers(), self._done)
+        except BaseException:
+            # What has ended the run is to be said, and not that a full disk has no room for a
+            # checkpoint either. Nothing is lost without one: the lines beside it have it all.
+            with suppress(ConfigError):
+                if self.output is not None:
+                    self.output.close(is_final=False)
+            raise
+        if self.output is not None:
+            self.output.close()
+
+    async def _evaluate_here(
+        self, judge: Judge | None, concurrency: int, rows: Iterator[tuple[InputRow, Recorded]]
+    ) -> None:
+        async def evaluate_next() -> None:
+            # Few tasks take from one iterator: a big file does not become as many tasks at once.
+            for row, recorded in rows:
+                # Only records under evaluation are kept, so memory does not grow with the file.
+                self._under_way[row.index] = row.record
+                evaluation = await evaluate_recorded(
+                    row.record, recorded, judge, self._undefined, self.selection
+                )
+                self._done(row.index, evaluation)
+
+        await asyncio.gather(*(evaluate_next() for _ in range(concurrency)))
+
+    def _is_done(self, row: InputRow) -> bool:
+        return self.output is not None and self.output.has(row.index, row.record)
+
+    def _recorded(self, row: InputRow) -> Recorded:
+        return row.recorded if self.output is None else self.output.recorded(row)
+
+    def _left(self) -> Iterator[tuple[InputRow, Recorded]]:
+        """What is left to evaluate, with what is known of it, as it is taken up."""
+        for row in self.file.records():
+            if not self._is_done(row):
+                yield row, self._recorded(row)
+
+    def _for_workers(self) -> Iterator[tuple[int, RagRecord]]:
+        for row, recorded in self._left():
+            if is_complete(row.record, recorded):
+                continue
+            if not recorded.is_empty:
+                raise ConfigError(
+                    f"{self.file.unit} {row.place} has some claims or labels already, and workers "
+                    "would ask for all of them: leave out --celery"
+                )
+            self._under_way[row.index] = row.record
+            yield row.index, row.record
+
+    def _done(self, index: int, evaluation: Evaluation) -> None:
+        row = ResultRow.of(index, self._under_way.pop(index), evaluation)
+        # Workers have no such option.
+        row = row.measured("zero") if self._undefined == "zero" else row
+        self.summary.add(row)
+        if self.output is not None:
+            self.output.add(row)
+        self._advance()
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,14 +460,6 @@ class _Views:
         given = {"--csv": self.table, "--parquet": self.parquet, "--report": self.page}
         return {option: path for option, path in given.items() if path is not None}
 
-    def refuse(self, others: Sequence[Path | None]) -> None:
-        """Refuse to write over a file that the run reads or writes, or one view over another."""
-        for option, path in self.paths.items():
-            _refuse_files_of_the_run(option, path, others)
-        for (option, path), (other, its_path) in combinations(self.paths.items(), 2):
-            if is_same_file(path, its_path):
-                raise ConfigError(f"{option} and {other} are one file: give each a path of its own")
-
     @contextmanager
     def results(self, output: Path | None) -> Generator[Path | None]:
         """Where the run writes the results that the views are made of, which may be no -o."""
@@ -318,7 +469,7 @@ class _Views:
         with tempfile.TemporaryDirectory(prefix="claimspan-") as folder:  # only its owner reads it
             yield Path(folder) / "results.jsonl"
 
-    def results_of(self, run: EvaluationRun) -> ResultFile | None:
+    def results_of(self, run: _Run) -> ResultFile | None:
         """The results that the views are made of; None if no view is wanted."""
         if not self.paths:
             return None
@@ -331,7 +482,7 @@ class _Views:
         return run.output
 
     @contextmanager
-    def opened(self) -> Generator[Callable[[EvaluationRun, bool | None], None]]:
+    def opened(self) -> Generator[Callable[[_Run, bool | None], None]]:
         """Open the files before anything is paid for, and put them into place at the end.
 
         Yields:
@@ -349,7 +500,7 @@ class _Views:
             if self.page is not None:
                 html = stack.enter_context(replaced_private(self.page, what="the report"))
 
-            def write(run: EvaluationRun, progress: bool | None) -> None:
+            def write(run: _Run, progress: bool | None) -> None:
                 if (found := self.results_of(run)) is None:
                     return
                 if table is not None:
@@ -365,7 +516,7 @@ class _Views:
             yield write
 
 
-def _as_json(run: EvaluationRun, found: Comparison | None, views: _Views) -> str:
+def _as_json(run: _Run, found: Comparison | None, views: _Views) -> str:
     """The counts, means and cost of the run, metrics in the order of all scores, and its files."""
     summary, account, unit = run.summary, run.account, run.file.unit
     means = {
@@ -408,7 +559,7 @@ def _as_json(run: EvaluationRun, found: Comparison | None, views: _Views) -> str
     return json.dumps({**told, **written})
 
 
-def _as_table(run: EvaluationRun, found: Comparison | None, views: _Views) -> str:
+def _as_table(run: _Run, found: Comparison | None, views: _Views) -> str:
     return "\n".join(
         [
             *_summary_lines(run.summary, run.account.records),
