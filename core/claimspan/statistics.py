@@ -36,7 +36,6 @@ __all__ = [
 ]
 
 CONFIDENCE: Final = 0.95
-"""Share of the intervals that hold the true value."""
 
 RESAMPLES: Final = 2_000
 """Bootstrap samples: with another seed an end of a 95 % interval moves by 1.5 % of the interval's
@@ -48,7 +47,6 @@ SEED: Final = 20_26
 
 # It has to divide RESAMPLES: a rest would not be drawn.
 _BATCH: Final = 100
-"""Bootstrap samples drawn at once."""
 
 
 class Estimate(BaseModel):
@@ -57,8 +55,6 @@ class Estimate(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     value: float
-    """The figure itself, from the whole sample."""
-
     low: float
     """Lower end of the 95 % interval."""
 
@@ -66,7 +62,6 @@ class Estimate(BaseModel):
     """Upper end of the 95 % interval."""
 
     n: int
-    """Number of values behind it."""
 
 
 def mean_estimate(

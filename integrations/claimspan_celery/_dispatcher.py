@@ -32,7 +32,6 @@ __all__ = ["CeleryDispatcher"]
 _logger: Final = logging.getLogger("claimspan")
 
 LOG_INTERVAL: Final = 60.0
-"""Seconds between two warnings about the broker."""
 
 FIRST_PAUSE: Final = 0.1
 LONGEST_PAUSE: Final = 2.0

@@ -42,7 +42,6 @@ __all__ = ["BROKER_VARIABLE", "is_redis", "make_worker_app"]
 _logger: Final = logging.getLogger("claimspan")
 
 BROKER_VARIABLE: Final = "CLAIMSPAN_BROKER_URL"
-"""Environment variable with the URL of the broker."""
 
 # A message must not make a worker write to any other key.
 _REPLIES: Final = re.compile(re.escape(REPLIES) + "[0-9a-f]{32}")
@@ -50,7 +49,6 @@ _REPLIES: Final = re.compile(re.escape(REPLIES) + "[0-9a-f]{32}")
 DEFAULT_BROKER: Final = "redis://localhost:6379/0"
 
 JUDGES = Judge | str | Callable[[], Judge] | None
-"""What ``make_worker_app`` takes as judge."""
 
 
 def make_worker_app(

@@ -69,7 +69,6 @@ _SHOWN: Final = 8
 """Lines that are shown for one reason on a terminal; `--json` and `--skipped` have more."""
 
 _REASONS: Final = 5
-"""Reasons of failures that are shown."""
 
 _LOSSES: Final = {
     "id": "results of two systems are paired by their queries",
@@ -101,7 +100,6 @@ Done = Callable[[int, Evaluation], None]
 """Takes the place of a record and its evaluation, in the order in which they come."""
 
 OnWorkers = Callable[[Iterable[tuple[int, RagRecord]], Done], None]
-"""Has records evaluated elsewhere."""
 
 
 class Workers(Protocol):

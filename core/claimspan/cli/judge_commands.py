@@ -25,6 +25,7 @@ from claimspan.cli.options import (
     judges_from,
     selection_from,
 )
+from claimspan.comparison.tables import MISSING, Table
 from claimspan.errors import ClaimspanError, ConfigError, JudgeError
 from claimspan.evaluation.estimate import (
     CLAIMS_PER_SENTENCE,
@@ -55,10 +56,6 @@ __all__ = ["calibrate_cascade", "estimate_command", "judge_agreement"]
 
 ESTIMATED_MODEL: Final = "gpt-4o-mini"
 """Whose cost is estimated if neither an option nor the environment names a judge."""
-
-_CONFUSION_WIDTH: Final = 8
-_FIGURE_WIDTH: Final = 24
-"""Wide enough for a figure with its interval, `0.812 [0.790, 0.834]`."""
 
 _FIGURES: Final = ("accuracy", "balanced_accuracy", "auroc", "kappa")
 
@@ -248,29 +245,31 @@ def _range(low: str, high: str) -> str:
 def _agreement_table(measured: _Measured) -> str:
     """The figures of one judge on one file, and its confusion matrix."""
     agreement = measured.agreement
-    lines = [f"{measured.judge}: {agreement.n} claims, {agreement.undecided} undecided"]
-    for name in _FIGURES:
-        low, high = agreement.intervals.get(name, (0.0, 0.0))
-        lines.append(f"  {name:<18}{_figure(agreement, name)}  [{low:.3f}, {high:.3f}]")
-    return "\n".join((*lines, *_confusion(agreement)))
+    told = f"{measured.judge}: {agreement.n} claims, {agreement.undecided} undecided"
+    figures = tuple((name, _figure(agreement, name)) for name in _FIGURES)
+    labels = tuple(agreement.classes)
+    confusion = tuple(
+        (human, *(str(row[each]) for each in labels), _share(of.precision), _share(of.recall))
+        for (human, row), of in zip(
+            agreement.confusion.items(), agreement.classes.values(), strict=True
+        )
+    )
+    head = ("people \\ judge", *labels, "precision", "recall")
+    tables = Table(told, ("figure", "value [95 %]"), figures), Table("", head, confusion)
+    return "\n".join(table.as_text() for table in tables)
 
 
 def _comparison_table(measured: Sequence[_Measured]) -> str:
     """One line for every file and judge."""
-    file_width = max(len(Path(each.file).name) for each in measured)
-    judge_width = max(len(each.judge) for each in measured)
-    heads = "".join(f"{name:>{_FIGURE_WIDTH}}" for name in ("AUROC", "balanced accuracy"))
-    lines = [
-        f"{'file':<{file_width}}  {'judge':<{judge_width}}{'claims':>8}{'undecided':>11}{heads}"
-    ]
-    for file, judge, agreement in measured:
-        figures = "".join(
-            f"{_with_interval(agreement, name):>{_FIGURE_WIDTH}}"
-            for name in ("auroc", "balanced_accuracy")
+    head = ("file", "judge", "claims", "undecided", "AUROC", "balanced accuracy")
+    rows = tuple(
+        (
+            *(Path(file).name, judge, f"{found.n:,}", f"{found.undecided:,}"),
+            *(_figure(found, "auroc"), _figure(found, "balanced_accuracy")),
         )
-        counts = f"{agreement.n:>8,}{agreement.undecided:>11,}"
-        lines.append(f"{Path(file).name:<{file_width}}  {judge:<{judge_width}}{counts}{figures}")
-    return "\n".join(lines)
+        for file, judge, found in measured
+    )
+    return Table("", head, rows).as_text()
 
 
 def _calibration_table(found: Calibration) -> str:
@@ -289,29 +288,13 @@ def _calibration_table(found: Calibration) -> str:
     )
 
 
-def _confusion(agreement: Agreement) -> list[str]:
-    """One row for each label that people gave, one column for each that the judge gave."""
-    names = list(agreement.classes)
-    lines = ["  people \\ judge" + "".join(f"{name:>{_CONFUSION_WIDTH}}" for name in names)]
-    for name, row in agreement.confusion.items():
-        cells = "".join(f"{row[each]:>{_CONFUSION_WIDTH}}" for each in names)
-        label = agreement.classes[name]
-        shares = f"precision {_share(label.precision)}, recall {_share(label.recall)}"
-        lines.append(f"  {name:<14}{cells}  {shares}")
-    return lines
-
-
-def _with_interval(agreement: Agreement, name: str) -> str:
-    if name not in agreement.intervals:
-        return _figure(agreement, name)
-    low, high = agreement.intervals[name]
-    return f"{_figure(agreement, name)} [{low:.3f}, {high:.3f}]"
-
-
 def _figure(agreement: Agreement, name: str) -> str:
     value: float | None = getattr(agreement, name)
-    return _share(value)
+    if name not in agreement.intervals:
+        return _share(value)
+    low, high = agreement.intervals[name]
+    return f"{_share(value)} [{low:.3f}, {high:.3f}]"
 
 
 def _share(value: float | None) -> str:
-    return "-" if value is None else f"{value:.3f}"
+    return MISSING if value is None else f"{value:.3f}"

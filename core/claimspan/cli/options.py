@@ -42,13 +42,11 @@ JudgeName = Annotated[
         "--judge", metavar="JUDGE", help=f"{JUDGE_HELP}; by default that of CLAIMSPAN_JUDGE."
     ),
 ]
-"""The judge of a command; None is that of the environment."""
 
 JudgeNames = Annotated[
     list[str] | None,
     typer.Option("--judge", metavar="JUDGE", help=f"{JUDGE_HELP}; may be given repeatedly."),
 ]
-"""The judges of a command that compares several."""
 
 JudgeOptions = Annotated[
     list[str] | None,
@@ -59,7 +57,6 @@ JudgeOptions = Annotated[
         "may be given repeatedly. Beside several judges it is for all but lexical and local.",
     ),
 ]
-"""Options of the judge, or of all judges that are models."""
 
 Metrics = Annotated[
     str | None,
@@ -70,7 +67,6 @@ Metrics = Annotated[
         "criterion or a function. What is not chosen is not judged.",
     ),
 ]
-"""The metrics of a command; None measures the default."""
 
 ThresholdOptions = Annotated[
     list[str] | None,
@@ -81,7 +77,6 @@ ThresholdOptions = Annotated[
         "repeatedly.",
     ),
 ]
-"""Thresholds that differ from the usual ones."""
 
 Criteria = Annotated[
     list[str] | None,
@@ -92,7 +87,6 @@ Criteria = Annotated[
         "given repeatedly.",
     ),
 ]
-"""Criteria in words."""
 
 ColumnMap = Annotated[
     list[str] | None,
@@ -103,7 +97,6 @@ ColumnMap = Annotated[
         "May be given repeatedly; context= evaluates without a context.",
     ),
 ]
-"""Columns of a file of records, for ``Columns.of_options``."""
 
 Progress = Annotated[
     bool | None,
@@ -111,10 +104,8 @@ Progress = Annotated[
         "--progress/--no-progress", help="Show a progress bar; by default only on a terminal."
     ),
 ]
-"""Whether a progress bar is shown, as in ``evaluate_many``."""
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
-"""Whether the result is printed as JSON."""
 
 
 def judge_from(name: str | None, options: Sequence[str] | None) -> Judge:

@@ -53,23 +53,13 @@ class Difference(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     before: float
-    """Mean of the baseline over these pairs."""
-
     after: float
-    """Mean of the system over these pairs."""
-
     difference: Estimate
     """Mean of system minus baseline with its 95 % interval; ``n`` is the number of pairs."""
 
     p_value: float
-    """Two-sided paired permutation test."""
-
     adjusted_p_value: float
-    """The same after Holm's adjustment for all tests of the comparison."""
-
     finding: Finding
-    """What the test shows, at ``SIGNIFICANCE`` of the adjusted p-value."""
-
     only_in_baseline: int = 0
     """Common records where the baseline alone has a value, which no test can use."""
 
@@ -96,21 +86,14 @@ class SystemResult(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str
-    """Name of the system: the file's, without its ending."""
-
     records: int
     failed: int
     common: int
     """Records that the baseline has as well; for the baseline its own."""
 
     only_here: int = 0
-    """Records that the baseline has not."""
-
     only_in_baseline: int = 0
-    """Records of the baseline that the system has not."""
-
     metrics: Mapping[str, MetricResult]
-    """Metric to its result, in the order of the table."""
 
 
 class Slice(BaseModel):
@@ -121,7 +104,6 @@ class Slice(BaseModel):
     key: str
     value: str
     systems: tuple[SystemResult, ...]
-    """The systems that have such records, in the order of the comparison."""
 
 
 class Comparison(BaseModel):
@@ -130,11 +112,7 @@ class Comparison(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     baseline: str
-    """Name of the system that the others are compared with."""
-
     metrics: tuple[str, ...]
-    """The metrics that at least one system has, in the order of the table."""
-
     systems: tuple[SystemResult, ...] = Field(min_length=1)
     """The systems in the order given; the baseline is one of them."""
 

@@ -105,8 +105,6 @@ class Check(BaseModel):
     metric: str | None = None
     passed: bool
     estimate: Estimate | None = None
-    """Mean with its interval; None if no record has a value, and for a rule on records."""
-
     limit: float | None = None
     """The threshold, or the baseline's mean over the same records."""
 
@@ -115,7 +113,6 @@ class Check(BaseModel):
 
     difference: Difference | None = None
     said: str
-    """What was found, in words."""
 
 
 class GateResult(BaseModel):
@@ -128,11 +125,8 @@ class GateResult(BaseModel):
     records: int
     failed: int
     primary: str | None = None
-    """The metric that was tested as if it were the only one; None without one."""
-
     checks: tuple[Check, ...]
     notes: tuple[str, ...] = ()
-    """What could not be compared with the baseline, a sentence each."""
 
     @property
     def passed(self) -> bool:

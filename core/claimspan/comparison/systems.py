@@ -40,17 +40,11 @@ class ScoredRow:
 
     scores: Mapping[str, float]
     metadata: Mapping[str, JsonValue] = field(default_factory=dict[str, JsonValue])
-    """What the record's author keeps with it, for slices."""
-
     error: str | None = None
     """Why there are no scores; None if there are."""
 
     query: str | None = None
-    """The question; None if it is not known."""
-
     judge: str = ""
-    """Name of the judge, with its version; empty if it is not known."""
-
     own_metrics: Mapping[str, bool] = field(default_factory=dict[str, bool])
     """Criterion or function of the user's to whether its lower end is better."""
 

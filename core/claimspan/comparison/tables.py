@@ -45,8 +45,6 @@ class Table:
     """What it shows; empty for none."""
 
     header: tuple[str, ...]
-    """Names of the columns."""
-
     rows: tuple[tuple[str, ...], ...]
     """The cells, as many a row as there are columns."""
 

@@ -49,8 +49,6 @@ class Limits(NamedTuple):
     """What may be used, on one day or for one record; None sets no limit."""
 
     dollars: float | None = None
-    """US dollars."""
-
     calls: int | None = None
     """Requests to a model, retries included."""
 

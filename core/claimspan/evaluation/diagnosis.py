@@ -39,7 +39,6 @@ class Part(StrEnum):
     """It left facts out that it had read, or said what the chunks do not."""
 
     BOTH = "both"
-    """Each has a share."""
 
     NONE = "none"
     """Every verdict is decided, and no shortcoming is among them."""
@@ -67,7 +66,6 @@ class Fact:
     """Whether the verdict by the response is a close call."""
 
     is_retrieval_close: bool = False
-    """Whether the verdict by the chunks is one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,10 +96,7 @@ class Findings:
 
     statements: Sequence[Statement] = ()
     facts: Sequence[Fact] = ()
-    """The claims of the ground truth; empty without one."""
-
     abstained: bool = False
-    """Whether the response declines to answer."""
 
 
 @dataclass(frozen=True, slots=True)

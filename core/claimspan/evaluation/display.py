@@ -32,13 +32,10 @@ MAX_ROWS: Final = 20
 """Records that a table shows; ``to_pandas()`` has all of them."""
 
 MAX_CLAIMS: Final = 50
-"""Claims that one view shows."""
 
 MAX_TEXT: Final = 400
-"""Characters of one claim or reason."""
 
 MAX_CELL: Final = 120
-"""Characters of a question, an answer or a reason in a table."""
 
 # Each has contrast enough as a line or a sign, on white and on black.
 _GREEN, _RED, _AMBER, _GREY = "46,158,99", "222,72,82", "206,138,20", "134,142,152"
@@ -169,7 +166,6 @@ def _text(text: str, limit: int) -> str:
 
 
 MAX_NAMED: Final = 3
-"""Chunks that one verdict names."""
 
 MAX_SEARCHED: Final = 20_000
 """Characters of a chunk that are searched for evidence, in some 0.05 s: a trace waits for it."""

@@ -107,7 +107,6 @@ EVALUATION_SECONDS: Final = 300.0
 """Deadline of one evaluation, for a judge that hangs."""
 
 CONCURRENCY: Final = 8
-"""Records under evaluation at once."""
 
 _T = TypeVar("_T")
 

@@ -205,7 +205,6 @@ def _is_beyond(value: float, limit: float, *, lower: bool) -> bool:
 # --- reasons in plain words: how many claims or chunks failed, of how many, and which -----------
 
 MAX_QUOTES: Final = 3
-"""Claims or chunks shown in one reason."""
 
 MAX_QUOTED: Final = 120
 """Characters of a claim shown; the whole of it is among the claims of the evaluation."""
@@ -224,7 +223,6 @@ class _Reasons:
     """Ids of the chunks, in their order; a chunk without one is shown by its place."""
 
     quotes: bool
-    """Whether claims may be quoted."""
 
     def of(self, name: str) -> str:
         """At most 1 KiB; empty for a metric that is not ours, and if there are no verdicts."""

@@ -32,7 +32,6 @@ _FITTED: Final = frozenset({"response_vs_chunks", "response_vs_context"})
 
 
 ALL_MATRICES: Final = frozenset(VerdictMatrices.model_fields)
-"""Names of all matrices."""
 
 
 _Area = tuple[Sequence[int], Sequence[int]]

@@ -18,7 +18,6 @@ _FILE: Final = b"ARROW1"  # Feather is another name of it
 _STREAM: Final = b"\xff\xff\xff\xff"  # what the folders of Hugging Face's datasets hold
 
 _READ_AT_ONCE: Final = 256
-"""Rows that become values of Python at once."""
 
 _WRITTEN_AT_ONCE: Final = 1_000
 """Rows that are in memory, and that become one row group of the file."""

@@ -33,7 +33,6 @@ __all__ = [
 ]
 
 MatchedBy = Literal["id", "query", "normalised_query", "similarity", "callable"]
-"""What a ground truth was found by."""
 
 _ID_KEYS_OF_QUERIES: Final = ("ground_truth_id", "query_id", "question_id")
 """Fields of a file, and keys of a run's metadata, that can hold the id of a query only."""
@@ -42,7 +41,6 @@ ID_KEYS: Final = (*_ID_KEYS_OF_QUERIES, "id")
 """Fields of a file, and keys of a run's metadata, that hold an id; the first one present wins."""
 
 QUERY_KEYS: Final = NAMES["query"]
-"""Fields of a file that hold a query."""
 
 TEXT_KEYS: Final = (*NAMES["ground_truth"], "answer")
 """Fields of a file that hold a ground truth; one of ground truths has no other answers."""
@@ -64,11 +62,7 @@ class GroundTruthMatch(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     text: EncodableText
-    """The response known to be right."""
-
     matched_by: MatchedBy
-    """What it was found by."""
-
     score: float | None = None
     """How well it matches: the similarity of the queries, 0 to 1, or on the scale of the look-up;
     None for an exact match."""

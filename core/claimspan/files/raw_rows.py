@@ -73,7 +73,6 @@ class SkippedRow:
     """Why, without any of its content."""
 
     text: str
-    """What stands in the file."""
 
 
 @dataclass(frozen=True, slots=True)

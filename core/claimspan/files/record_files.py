@@ -225,8 +225,6 @@ class Account:
 
     blank: int = 0
     header: int = 0
-    """Lines that are the header of a table."""
-
     records: int = 0
     skips: dict[str, Skips] = field(default_factory=dict[str, Skips])
     """Reason to the rows that were skipped for it."""

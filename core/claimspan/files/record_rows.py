@@ -29,7 +29,6 @@ from claimspan.verdicts import Claim, Label
 __all__ = ["OPTIONAL", "InputRow", "Recorded", "RecordedClaim", "record_row"]
 
 OPTIONAL: Final = ("chunks", "ground_truth", "id", "metadata")
-"""Fields that a record may lack."""
 
 _LABELS, _TABLE = "is not a list of labels", "is not a table of labels"
 _WRONG: Final[Mapping[str, str]] = {
@@ -42,7 +41,6 @@ _WRONG: Final[Mapping[str, str]] = {
 """Field to what is wrong if it is there."""
 
 _TEXTS: Final = frozenset({"query", "response", "ground_truth"})
-"""Fields that hold one text."""
 
 _LISTS_OF_TRUTHS: Final = frozenset({"ground_truths"})
 """Columns of which a cell may be a list as a text; in others it is the text that is meant."""
@@ -153,11 +151,7 @@ class InputRow:
     """Its place among all rows of the file, from 0; rows that cannot be used have one too."""
 
     place: int
-    """Number of its first line, or of the record in a JSON list; from 1."""
-
     n_lines: int
-    """Lines that it takes; 0 in a JSON list."""
-
     record: RagRecord
     recorded: Recorded
     missing: tuple[str, ...]

@@ -41,11 +41,7 @@ class ClaimLabel:
     """Place of the claim in the response, from 1; None if not given."""
 
     label: HumanLabel | None
-    """None if the person was unsure."""
-
     share: str = ""
-    """Why the claim was picked; empty if not given."""
-
     share_claims: int | None = None
     """Number of claims out of which its share was picked; None if not given."""
 
@@ -135,7 +131,6 @@ def _number(cells: Mapping[str, str], column: str, place: str) -> int | None:
 # --- with their claims -------------------------------------------------------------------------
 
 _NAMED: Final = 5
-"""Lines that a message names."""
 
 
 @dataclass(frozen=True, slots=True)

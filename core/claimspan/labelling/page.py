@@ -36,7 +36,6 @@ _LENGTH: Final = 16
 """Hexadecimal digits, 64 bits: among a million claims two alike are not to be expected."""
 
 COLUMNS: Final = ("record", "claim_number", "claim_digest", "label", "share", "share_claims")
-"""Columns of the file that the page writes."""
 
 
 def record_key(entry: ReportEntry) -> str:

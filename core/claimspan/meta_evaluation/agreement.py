@@ -70,8 +70,6 @@ class Agreement(BaseModel):
     """Cohen's kappa; None if the agreement expected by chance is 1."""
 
     classes: Mapping[str, ClassAgreement]
-    """Label to agreement on it."""
-
     confusion: Mapping[str, Mapping[str, int]]
     """People's label to the judge's label to the number of claims."""
 
@@ -171,7 +169,6 @@ LETTERS: Final[Mapping[Label, HumanLabel]] = {
 """Label of a judge to that of people."""
 
 CONCURRENCY: Final = 8
-"""Claims before the judge at once."""
 
 
 class LabelledClaim(BaseModel):

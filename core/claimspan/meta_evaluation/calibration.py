@@ -32,8 +32,6 @@ class Calibration(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     thresholds: Thresholds
-    """For ``CascadeJudge``."""
-
     n: int
     """Claims that the expectations were measured on."""
 

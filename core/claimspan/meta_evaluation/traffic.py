@@ -55,7 +55,6 @@ class LabelledVerdict(NamedTuple):
     """The judge's highest p(entailed) over the chunks; None if it gave only labels."""
 
     weight: float = 1.0
-    """How many claims of the traffic it stands for."""
 
 
 class TrafficAgreement(BaseModel):
@@ -68,8 +67,6 @@ class TrafficAgreement(BaseModel):
     """Mean recall over the labels that people gave."""
 
     entailed_share: Estimate
-    """Share of claims that the judge calls entailed."""
-
     confusion: Mapping[str, Mapping[str, int]]
     """People's label to the judge's label to the number of labelled claims, not weighted."""
 
@@ -83,14 +80,10 @@ class TrafficCalibration(BaseModel):
     labels: int
     records: int
     majority_label: str
-    """The label that people gave most often."""
-
     majority: float
     """Its share: the accuracy of always giving it."""
 
     people_entailed: Estimate
-    """Share of claims that people call entailed."""
-
     as_it_is: TrafficAgreement
     cross_fitted: TrafficAgreement | None
     """Agreement with a calibration, each half of the records with what the other half fitted; None

@@ -48,10 +48,7 @@ class ReportClaim(Claim):
     judge was undecided, and if it reads each chunk on its own."""
 
     supported_by: tuple[str, ...] = ()
-    """Ids of the chunks that entail the claim."""
-
     contradicted_by: tuple[str, ...] = ()
-    """Ids of the chunks that contradict the claim."""
 
     @property
     def is_close_call(self) -> bool:
@@ -80,20 +77,12 @@ class ReportEntry(BaseModel):
     query: str
     response: str
     ground_truth: str | None = None
-    """The correct response; None if it is not known."""
-
     chunks: tuple[Chunk, ...] = ()
-    """The chunks that the generator read, in its order."""
-
     chunks_left_out: int = 0
     """Number of chunks that were retrieved but did not fit into the limits of a span."""
 
     response_claims: tuple[ReportClaim, ...] = ()
-    """Claims of the response, in its order."""
-
     ground_truth_claims: tuple[ReportClaim, ...] = ()
-    """Claims of the ground truth, in its order."""
-
     claims_left_out: int = 0
     """Number of claims that did not fit into the limits of a span; the scores include them."""
 
@@ -101,8 +90,6 @@ class ReportEntry(BaseModel):
     """Number of claims with a verdict that the judge left undecided; None if not known."""
 
     scores: Mapping[str, float] = Field(default_factory=dict[str, float])
-    """Name of a metric to its value; an undefined metric is absent."""
-
     undefined: Mapping[str, str] = Field(default_factory=dict[str, str])
     """Name of a metric without a value to the reason."""
 
@@ -128,8 +115,6 @@ class ReportEntry(BaseModel):
     """Whether the scores arrived after the record's own spans had ended."""
 
     judge: str = ""
-    """Name of the judge; empty if no judge was called."""
-
     judge_calls: int = 0
     """Number of calls that the judge made for this record."""
 
@@ -178,10 +163,7 @@ class ReportSystem:
     """One system with its records, for a report on several."""
 
     name: str
-    """Name of the system: the file's, without its ending."""
-
     entries: tuple[ReportEntry, ...]
-    """Its records, in any order."""
 
 
 # Characters of RFC 3986 alone: a browser drops some others of an address, and rewrites some, so

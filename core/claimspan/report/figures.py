@@ -45,15 +45,12 @@ __all__ = [
 ]
 
 BINS: Final = 10
-"""Number of equal bins between 0 and 1."""
 
 
 class Metric(NamedTuple):
     """What is said of a metric beside its values."""
 
     name: str
-    """The key in ``evaluation.metrics``."""
-
     lower_is_better: bool | None
     """Direction of the scale; None if neither end is known to be better."""
 
@@ -72,8 +69,6 @@ class MetricSummary:
 
     metric: Metric
     mean: float
-    """Mean over these records."""
-
     labelled: Mapping[str, Sequence[int]]
     """``neutral``, ``low`` and ``good``, those that are there, to the number of records with that
     label in each tenth of the scale; the last tenth includes 1."""
@@ -158,7 +153,6 @@ class SliceKey:
 
     name: str
     values: tuple[str, ...]
-    """Its values as text, in order."""
 
 
 class MeanScore(BaseModel):
@@ -167,11 +161,7 @@ class MeanScore(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     mean: float
-    """The mean over the records where the metric is defined."""
-
     n: int
-    """Number of these records."""
-
     low: float | None = None
     """Lower end of the 95 % interval; None if scipy is not installed, or n is 1."""
 

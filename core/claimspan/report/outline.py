@@ -55,29 +55,16 @@ class AnswerOutline(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     system: str
-    """Name of the system; empty in a report on one."""
-
     trace_id: str
-    """Of its trace; empty if there is none."""
-
     trace_url: str | None = None
-    """Address of its trace in the user's backend; None if it is not known."""
-
     response: str
     scores: Mapping[str, float]
     status: str
     label: str
-    """``low``, ``good`` or ``unknown``."""
-
     reason: str
-    """Why it is what it is, in one line; empty if nothing is to be said."""
-
     part: Part
     sure: bool
-    """Whether firm verdicts blame that part, and none of them contradict each other."""
-
     diagnosis: tuple[str, ...]
-    """Why, a sentence each."""
 
 
 class QuestionOutline(BaseModel):
@@ -86,11 +73,8 @@ class QuestionOutline(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     id: str | None
-    """The caller's own id; None if it has none."""
-
     query: str
     answers: tuple[AnswerOutline, ...]
-    """One of each system that was asked."""
 
 
 class SystemOutline(BaseModel):
@@ -99,19 +83,12 @@ class SystemOutline(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     name: str
-    """Name of the system; empty in a report on one."""
-
     records: int
     statuses: Mapping[str, int]
     labels: Mapping[str, int]
-    """``low``, ``unknown`` and ``good`` to number of records."""
-
     parts: Mapping[Part, int]
-    """Responsible part to number of low records."""
-
     scores: Mapping[str, MeanScore]
     slices: tuple[ReportSlice, ...]
-    """The records of each value of each metadata key."""
 
 
 class ReportOutline(BaseModel):
@@ -121,8 +98,6 @@ class ReportOutline(BaseModel):
 
     title: str
     systems: tuple[SystemOutline, ...]
-    """The systems in the order given."""
-
     comparison: Comparison | None
     """Their differences; None for one system."""
 

@@ -69,7 +69,6 @@ _MORE_COLUMNS: Final = ("claim_recall", "contradicted_by_chunks")
 """What comes after these; then the others in their order."""
 
 _ROW_LIMIT: Final = 4
-"""Number of score columns; more would leave no room for the question."""
 
 _FIRST_LINE: Final = 240
 """Characters of an answer that its row shows, if it has room for them."""
@@ -84,20 +83,17 @@ _CLAIM_LABELS: Final = (
     Label.CONTRADICTED,
     UNDECIDED,
 )
-"""The labels of claims in the order of the overview."""
 
 _BLAMED: Final = {
     Part.RETRIEVER: "Retriever",
     Part.GENERATOR: "Generator",
     Part.BOTH: "Retriever and generator",
 }
-"""The parts that a low record may come from, as a heading."""
 
 _WORDS: Final = {
     **{part: words.lower() for part, words in _BLAMED.items()},
     Part.UNKNOWN: "not known",
 }
-"""What a low record comes from, within a line."""
 
 
 def render_report(
@@ -333,7 +329,6 @@ PAGE_SIZE: Final = 50
 """Records that a page shows at once, and records in a block."""
 
 LABELS: Final = (LOW, UNKNOWN, GOOD)
-"""The labels of records, those that a reader looks at first in front."""
 
 
 @dataclass(frozen=True, slots=True)

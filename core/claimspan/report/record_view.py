@@ -37,7 +37,6 @@ __all__ = [
 ]
 
 UNDECIDED: Final = "undecided"
-"""The word that the page shows for a label that is None."""
 
 CONFLICTING: Final = "conflicting"
 """The word for a claim of the response that one chunk entails and another contradicts."""
@@ -64,13 +63,8 @@ class ClaimView:
     number: int
     claim: ReportClaim
     located: bool
-    """Whether the claim was found in its text."""
-
     supported_by: tuple[str, ...]
-    """Keys of the chunks that entail the claim."""
-
     contradicted_by: tuple[str, ...]
-    """Keys of the chunks that contradict the claim."""
 
     @property
     def label(self) -> str:
@@ -127,7 +121,6 @@ class RecordView:
     """Whether a fact without a chunk was not retrieved, rather than undecided or cut off."""
 
     trace_url: str | None = None
-    """Address of its trace in the user's backend; None if it is not known."""
 
     @property
     def undefined(self) -> Mapping[str, Sequence[str]]:
@@ -365,8 +358,6 @@ class Passage:
     """A part of a chunk with the claims that it is closest to. All parts joined are the chunk."""
 
     text: str
-    """Never empty."""
-
     keys: tuple[str, ...] = ()
     label: Label | None = None
     """``contradicted`` if it contradicts one of them; None for a part without claims."""

@@ -49,13 +49,10 @@ GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
         "faithfulness",
     ),
 }
-"""RAGChecker's groups and their metrics."""
 
 RAGCHECKER_METRICS: Final = tuple(name for group in GROUPS.values() for name in group)
-"""The metrics that RAGChecker has, in its order."""
 
 CHECKPOINT_SECONDS: Final = 30.0
-"""Time between two checkpoints."""
 
 SHARE: Final = 20
 """Writing may take one part in this many of the time: a file of 1 GB takes a while."""
@@ -68,7 +65,6 @@ _LABELS: Final[Mapping[Label, str]] = {
 """Label to RAGChecker's spelling, which its formulas compare letter by letter."""
 
 _NAMED: Final = 5
-"""Fields that a message names."""
 
 _EMPTY: Final[tuple[object, ...]] = (None, "", [], {})
 """What is as good as absent, so that nothing is lost with it. 0 and false say something."""

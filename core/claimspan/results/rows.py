@@ -41,7 +41,6 @@ __all__ = [
 ]
 
 WANTED: Final = "file of results (claimspan evaluate -o)"
-"""What a file should be, for messages."""
 
 MAX_FAILED: Final = 1_000
 """Failed records that are listed; the others are counted."""
@@ -66,8 +65,6 @@ class ResultRow(BaseModel):
     """Place of the record in its file, from 0."""
 
     id: str | None
-    """The record's own id; None if it has none."""
-
     digest: str
     """Of the record, so that results of another file, or of a changed one, are noticed."""
 
@@ -78,8 +75,6 @@ class ResultRow(BaseModel):
     """What the record is by its scores; None in files of before claimspan wrote it."""
 
     summary: str = ""
-    """Why it is low, in one line; empty if it is not."""
-
     blame: Part | None = None
     """The part of the pipeline that a low record comes from; None as ``label`` is."""
 
@@ -87,10 +82,7 @@ class ResultRow(BaseModel):
     """Why there are no scores; None if there are."""
 
     record: RagRecord
-    """The record itself: its query, its chunks, its response and its metadata."""
-
     evaluation: Evaluation
-    """Claims, verdicts, metrics, judge and usage."""
 
     @classmethod
     def of(cls, index: int, record: RagRecord, evaluation: Evaluation) -> ResultRow:
@@ -226,20 +218,14 @@ class Summary:
     """Reason to the number of records that failed for it."""
 
     labels: Counter[str] = field(default_factory=Counter[str])
-    """``low``, ``good`` or ``unknown`` to the number of evaluated records."""
-
     low: Counter[str] = field(default_factory=Counter[str])
     """Metric to the number of records of which it is the most telling low score."""
 
     means: dict[str, Mean] = field(default_factory=dict[str, Mean])
-    """Metric to its mean, as they come."""
-
     undefined: dict[str, Counter[str]] = field(default_factory=dict[str, Counter[str]])
     """Metric that some record was to have and has not, to its reasons with their records."""
 
     judges: Counter[str] = field(default_factory=Counter[str])
-    """Judge with its version, to the number of records that it has evaluated."""
-
     cost_usd: float = 0.0
     """US dollars that the judge has reported."""
 

@@ -36,7 +36,6 @@ from claimspan_tracing.trace_file.spans import Skipped, number_on, read_spans
 __all__ = ["Candidate", "Pick", "curate", "pick"]
 
 Reason = Literal["uncertain", "low", "diverse", "random"]
-"""Why a candidate was picked."""
 
 REASONS: Final[tuple[Reason, ...]] = get_args(Reason)
 
@@ -106,8 +105,6 @@ class Candidate:
     query: str
     response: str = ""
     chunks: tuple[str, ...] = ()
-    """The texts that it has read."""
-
     id: str | None = None
     """The application's own id of the query."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -12,17 +12,14 @@ import typer
 
 from claimspan.cli.judge_commands import calibrate_cascade
 from claimspan.cli.options import JUDGE_HELP, JudgeOptions
+from claimspan.comparison.tables import Table
 from claimspan.errors import ConfigError
 from claimspan.files.private import refuse_input, write_private
 from claimspan.judges.choice import PROVIDERS
 from claimspan.labelling import join_labels, pick_claims, read_claim_labels, render_label_page
 from claimspan.labelling.page import DOUBTFUL_SHARE, MOST_CLAIMS
 from claimspan.meta_evaluation.calibration import MAX_LOSS
-from claimspan.meta_evaluation.traffic import (
-    TrafficAgreement,
-    TrafficCalibration,
-    calibrate_traffic,
-)
+from claimspan.meta_evaluation.traffic import TrafficCalibration, calibrate_traffic
 from claimspan.report import ReportEntry
 from claimspan.statistics import Estimate
 from claimspan.text.visible import visible
@@ -195,10 +192,6 @@ def _entries(path: Path) -> tuple[ReportEntry, ...]:
 
 # --- the table of what labels say about a judge ---------------------------------------------------
 
-_CELL: Final = 8
-_COLUMN: Final = 24
-"""Wide enough for a figure with its interval, `0.812 [0.790, 0.834]`."""
-
 _FIGURES: Final = {
     "agreement": "accuracy",
     "balanced accuracy": "balanced_accuracy",
@@ -208,18 +201,22 @@ _FIGURES: Final = {
 
 def _table(found: TrafficCalibration, left_out: str) -> Iterator[str]:
     """The lines of the agreement before and after, and the threshold."""
+    before, after = found.as_it_is, found.cross_fitted
     yield f"{found.judge}: {found.labels} labels of {found.records} records {left_out}"
-    yield f"  {'':<20}{'judge as it is':>{_COLUMN}}{'calibrated':>{_COLUMN}}"
-    for name, key in _FIGURES.items():
-        before, after = _figure_of(found.as_it_is, key), _figure_of(found.cross_fitted, key)
-        yield f"  {name:<20}{before:>{_COLUMN}}{after:>{_COLUMN}}"
-    yield f"  {'people call entailed':<20}{_figure(found.people_entailed):>{_COLUMN}}"
-    yield f"  always {found.majority_label:<13}{found.majority:>{_COLUMN - 15}.3f}"
-    yield ""
-    yield from _confusion("as it is", found.as_it_is.confusion)
-    if found.cross_fitted is not None:
-        yield ""
-        yield from _confusion("calibrated", found.cross_fitted.confusion)
+    rows = [
+        (name, *("-" if each is None else _figure(getattr(each, key)) for each in (before, after)))
+        for name, key in _FIGURES.items()
+    ]
+    rows.append(("people call entailed", _figure(found.people_entailed), ""))
+    rows.append((f"always {found.majority_label}", f"{found.majority:.3f}", ""))
+    yield Table("", ("", "judge as it is", "calibrated"), tuple(rows)).as_text()
+    for which, agreement in (("as it is", before), ("calibrated", after)):
+        if agreement is not None:
+            names = tuple(agreement.confusion)
+            counts = agreement.confusion.items()
+            cells = tuple((human, *(str(row[each]) for each in names)) for human, row in counts)
+            yield ""
+            yield Table("", (f"{which}: people \\ judge", *names), cells).as_text()
     if found.calibration is not None:
         yield ""
         yield (
@@ -229,17 +226,5 @@ def _table(found: TrafficCalibration, left_out: str) -> Iterator[str]:
         yield "Calibrated figures are of records that the fit has not seen; intervals are of 95 %."
 
 
-def _figure_of(agreement: TrafficAgreement | None, key: str) -> str:
-    return "-" if agreement is None else _figure(getattr(agreement, key))
-
-
 def _figure(value: Estimate) -> str:
     return f"{value.value:.3f} [{value.low:.3f}, {value.high:.3f}]"
-
-
-def _confusion(which: str, counts: Mapping[str, Mapping[str, int]]) -> Iterator[str]:
-    """One row for each label that people gave, one column for each that the judge gave."""
-    head = f"{which}: people \\ judge"
-    yield f"  {head:<27}" + "".join(f"{n:>{_CELL}}" for n in counts)
-    for name, row in counts.items():
-        yield f"  {name:>27}" + "".join(f"{row[each]:>{_CELL}}" for each in counts)

@@ -36,7 +36,6 @@ class Contents:
     """Age of the oldest row that is not dead; None if there is none."""
 
     dead: list[dict[str, str]]
-    """Dead letters: trace id, span id and reason."""
 
 
 def spool(

@@ -11,16 +11,14 @@ from pathlib import Path
 from typing import Annotated, Final
 
 import typer
-from rich.console import Console, Group
-from rich.table import Table
-from rich.text import Text
 
+from claimspan.comparison.tables import Table
 from claimspan.errors import NoRecordsError
 from claimspan.evaluation.judgement import LOW_SCORE
 from claimspan.metrics import METRICS
 from claimspan.metrics.catalogue import LOW_RECORDS
 from claimspan.text.percentages import in_percent
-from claimspan.text.visible import visible
+from claimspan.text.visible import one_line, visible
 from claimspan_tracing import semconv
 from claimspan_tracing.decide.status import DROPPED, Status
 from claimspan_tracing.estimates import Estimate, Observation, estimate_mean
@@ -37,6 +35,8 @@ __all__ = ["GroupStats", "SampledRecord", "group_stats", "stats"]
 
 ROUTE: Final = "route"
 """Stands for the attribute with the name of the root run."""
+
+_SHOWN: Final = 200
 
 LOST: Final = frozenset({*DROPPED, Status.THROTTLED, Status.OVER_BUDGET, Status.DISPATCHED})
 """States of records that were to be evaluated; lost if no carrier has their scores either."""
@@ -64,10 +64,9 @@ def stats(
         groups = [asdict(group) for group in found]
         typer.echo(json.dumps({"groups": groups, "skipped": skipped.counts}))
         return
-    console = Console(highlight=False)
     for group in found:
         title = "" if by is None else f"{by} = {group.name or '(none)'}"
-        console.print(Group(*_shown(group, title)))
+        typer.echo("\n".join(_shown(group, title)))
 
 
 # --- the sample: what was drawn, with which weight, and what became of it -------------------------
@@ -85,8 +84,6 @@ class SampledRecord:
     """The state that it ended in; empty if the root is not claimspan's."""
 
     reason: str = ""
-    """Which rule decided."""
-
     rate: float | None = None
     """The probability with which it was sampled; None if there was no decision."""
 
@@ -284,41 +281,35 @@ def _share(records: Sequence[SampledRecord], wanted: float) -> float | None:
 # --- tables for a terminal ----------------------------------------------------------------------
 
 
-def _shown(group: GroupStats, title: str) -> Iterator[Table | Text]:
+def _shown(group: GroupStats, title: str) -> Iterator[str]:
     """One table of means, and one of what has no scores."""
-    if title:
-        yield Text("\n") + _text(title)
-    yield Text(
+    yield from ["", _text(title)] if title else []
+    yield (
         f"{group.evaluated:,} of {group.records:,} records evaluated; "
         f"they stand for {group.stand_for:,.0f}"
     )
     if group.metrics:
-        means = _table("metric", "n", "mean", "95 % interval")
-        for metric, found in group.metrics.items():
-            interval = "too few"
-            if found.low is not None and found.high is not None:
-                interval = f"{found.low:.3f} to {found.high:.3f}"
-            means.add_row(_text(metric), f"{found.n:,}", f"{found.mean:.3f}", interval)
-        yield means
+        means = tuple(
+            (_text(name), f"{found.n:,}", f"{found.mean:.3f}", _interval(found))
+            for name, found in group.metrics.items()
+        )
+        yield Table("", ("metric", "n", "mean", "95 % interval"), means).as_text()
     if group.statuses:
-        states = _table("not evaluated", "records", "share of the weight")
-        for status, count in group.statuses.items():
-            share = "" if count.share is None else in_percent(count.share, in_table=True)
-            states.add_row(_text(status), f"{count.records:,}", share)
-        yield states
+        states = tuple(
+            (
+                *(_text(status), f"{count.records:,}"),
+                "" if count.share is None else in_percent(count.share, in_table=True),
+            )
+            for status, count in group.statuses.items()
+        )
+        yield Table("", ("not evaluated", "records", "share of the weight"), states).as_text()
 
 
-def _table(first: str, *others: str) -> Table:
-    table = Table(first, box=None, pad_edge=False)
-    for head in others:
-        table.add_column(head, justify="right")
-    return table
+def _interval(found: Estimate) -> str:
+    is_known = found.low is not None and found.high is not None
+    return f"{found.low:.3f} to {found.high:.3f}" if is_known else "too few"
 
 
-def _text(text: str) -> Text:
-    """A text of the file, as a terminal may show it."""
-    # ``Text`` and not a plain str: a route may hold what rich would read as markup. Nor may it
-    # hold what the terminal would obey: control and bidirectional characters.
-    return Text(
-        "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in text)
-    )
+def _text(text: str) -> str:
+    """A text of the file, as a terminal may show it on one line."""
+    return visible(one_line(text, _SHOWN))
