@@ -133,8 +133,8 @@ class DaemonPool:
 
         Args:
             max_threads: Functions that run at the same time; further calls wait in a queue. None
-                starts a thread for a call when all others are taken, so that functions that never
-                return hold up no other; what bounds the calls is then the caller's.
+                starts a thread for a call when all others are taken: what bounds the calls is then
+                the caller's.
             name: Prefix of the names of the threads.
 
         Raises:

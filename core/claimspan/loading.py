@@ -17,11 +17,9 @@ _FORM: Final = "write path.py:name or package.module:name"
 
 
 def load_object(spec: str) -> object:
-    """Import a module, and return the object with a name in it.
+    """Import a module, and return the object with a name in it, which may have dots.
 
-    Args:
-        spec: ``path.py:name`` or ``package.module:name``; the name may have dots. Modules beside
-            the file, or in the working directory, can be imported, as by ``python path.py``.
+    Modules beside the file, or in the working directory, can be imported, as by ``python path.py``.
 
     Raises:
         ConfigError: There is no such file, module or name, or importing it fails.

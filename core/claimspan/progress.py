@@ -16,15 +16,9 @@ __all__ = ["progress_bar"]
 def progress_bar(
     what: str, *, total: int | None, show: bool | None
 ) -> Generator[Callable[[], None]]:
-    """Shows a progress bar while the block runs.
+    """Shows a progress bar while the block runs, and yields what advances it by one step.
 
-    Args:
-        what: Word before the bar.
-        total: Number of steps; None if it is not known.
-        show: True shows it always, False never, None on a terminal if rich is installed.
-
-    Yields:
-        A function that advances the bar by one step.
+    ``show`` is True for always, False for never, None for a terminal if rich is installed.
 
     Raises:
         MissingExtraError: ``show`` is True and rich is not installed.

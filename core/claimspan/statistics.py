@@ -76,16 +76,9 @@ def mean_estimates(
 ) -> list[Estimate | None]:
     """Return the mean of each column of a table, such as many metrics of the same records.
 
-    All columns get the same draws, which take most of the time. What is drawn are rows: one without
-    a value in a column counts for nothing there. A column without gaps has the figures of
-    ``mean_estimate``.
-
-    Args:
-        columns: The columns, shape ``(n_columns, n)``; None if a row has no value.
-        groups: The group of each row, shape ``(n,)``, as for ``mean_estimate``.
-
-    Returns:
-        One estimate a column; None for a column without values.
+    All columns get the same draws of rows (bootstrap, percentile method). A row without a value in
+    a column, None, counts for nothing there; a column without any has no estimate. Whole groups are
+    resampled, since values of one group, such as those of one question, go together.
 
     Raises:
         ConfigError: The columns differ in length, there are not as many groups as rows, or a value
@@ -165,17 +158,14 @@ def bootstrap_figures(
     groups: Sequence[Hashable] | None = None,
     resamples: int = RESAMPLES,
 ) -> dict[str, Estimate]:
-    """Return figures of a sample with their bootstrap intervals (percentile method).
+    """Return figures of a sample, by name, with bootstrap intervals (percentile method).
 
     Args:
-        figures: Takes the indices of the drawn values, shape ``(n_drawn,)``, and returns figures by
-            their names; each is finite, or None if these values have none.
+        figures: Takes the indices of the drawn values, and returns figures by their names; each is
+            finite, or None if these values have none.
         n: Number of values, at least 1.
-        groups: As for ``mean_estimate``, shape ``(n,)``.
+        groups: As for ``mean_estimates``, shape ``(n,)``.
         resamples: Bootstrap samples; those without a figure are left out of its interval.
-
-    Returns:
-        Name to estimate, for each figure that the whole sample has.
 
     Raises:
         ConfigError: There are no values, or not as many groups as values.
@@ -235,20 +225,11 @@ def sign_flip_p_values(
 
     The test flips the signs of the differences: it assumes neither a normal distribution nor equal
     variances, which scores between 0 and 1 do not have. All columns get the same flips, so that a
-    table of many metrics costs little more than one metric. A difference of 0 is the same with
-    either sign, and counts for nothing.
-
-    Args:
-        columns: Differences, shape ``(n_columns, n)``; None or 0 if a column has no pair.
-        groups: The group of each row, as for ``mean_estimate``: the differences of a group are
-            summed, since they go together, and flipped together.
-
-    Returns:
-        One p-value a column; 1.0 for a column of zeros.
+    table of many metrics costs little more than one metric. A difference of 0, or None, counts for
+    nothing; a column of them has 1.0. Differences of a group are summed and flipped together.
 
     Raises:
-        ConfigError: The columns differ in length, there are not as many groups as rows, or a
-            difference is not finite.
+        ConfigError: As ``mean_estimates``.
         MissingExtraError: numpy, which scipy brings, is not installed.
     """
     _check_columns(columns)

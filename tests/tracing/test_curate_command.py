@@ -328,5 +328,5 @@ def test_a_file_of_something_else_is_refused(tmp_path: Path) -> None:
 
     ended = invoke("curate", str(other), "-o", str(tmp_path / "golden"))
 
-    assert "line 1 is no result" in str(ended.exception)
+    assert "records that are not evaluated yet are for" in str(ended.exception)
     assert "swordfish" not in str(ended.exception)

@@ -65,10 +65,9 @@ _FINE_TUNED: Final = re.compile(r"(?:^|/)ft:")
 def price_of(model: str) -> Price | None:
     """The list price of a model, or None if the table does not have it.
 
-    Args:
-        model: Its name, as any provider or gateway writes it: with a path before it, with dots or
-            hyphens in its number, with a date or a version behind it. A fine-tuned model has a
-            price of its own, and is unknown; so is a model on a machine of the user's.
+    Any provider's or gateway's way to write its name will do: with a path before it, with dots or
+    hyphens in its number, with a date or a version behind it. A fine-tuned model has a price of its
+    own, and is unknown; so is a model on a machine of the user's.
     """
     name = model.strip().lower()
     if _FINE_TUNED.search(name) or name.startswith(_OWN_MACHINE):

@@ -113,14 +113,8 @@ _meter: Final[ContextVar[Meter | None]] = ContextVar("claimspan_usage_meter", de
 def metered(max_calls: int | None = None, max_tokens: int | None = None) -> Generator[Meter]:
     """Collects what judges report inside the block, and in tasks that start there.
 
-    Blocks nest: the outer meter also counts what an inner one has collected.
-
-    Args:
-        max_calls: Requests that the judges may make inside the block; None sets no limit.
-        max_tokens: Tokens that these may use; None sets no limit.
-
-    Yields:
-        The meter; complete when the block has ended.
+    Blocks nest: the outer meter also counts what an inner one has collected. The meter limits the
+    requests and the tokens of the judges, and is complete when the block has ended.
     """
     meter, outer = Meter(max_calls, max_tokens), _meter.get()
     token = _meter.set(meter)
@@ -151,10 +145,7 @@ def add_usage(usage: Usage) -> None:
 async def within_record_limits(tokens: int) -> AsyncGenerator[None]:
     """Surrounds a request, which counts against the tokens of its record until it is reported.
 
-    Waits while other requests of the record leave it no room.
-
-    Args:
-        tokens: What the request may use at most, by estimate.
+    Waits while other requests of the record leave no room for what it may use at most.
 
     Raises:
         RecordLimitError: The record has used up its calls or its tokens; the request is not made.

@@ -638,9 +638,6 @@ def run_to_end(start: Callable[[], Coroutine[object, None, _T]]) -> _T:
 
     If the caller is interrupted while it waits for the other thread, the coroutine is cancelled and
     awaited, so that a judge is not paid for what is not waited for.
-
-    Raises:
-        BaseException: What it raised, or what interrupted the caller.
     """
     try:
         asyncio.get_running_loop()

@@ -104,19 +104,13 @@ _REPEATING: Final = frozenset(
 def judgement_of(
     evaluation: Measured, *, chunk_ids: Sequence[str] = (), quotes: bool = True
 ) -> Judgement:
-    """Return what an evaluation says of its record.
+    """Return what an evaluation says of its record, with chunks named by ids or else by places.
 
     A score is good from its threshold on. What is no fault of the answer is excused, unless the
     threshold is the user's: that it says more than a short ground truth, if the chunks support it
     and the ground truth does not contradict it; that the judge finds a fact in no chunk which the
     answer states, if the chunks support all of the answer. An answer that the ground truth
-    contradicts is never good.
-
-    Args:
-        evaluation: The evaluation. It has the thresholds that differ from the catalogue's.
-        chunk_ids: Ids of the chunks of its record, in their order; chunks are shown by their place
-            without.
-        quotes: Whether reasons quote claims, beside their counts.
+    contradicts is never good. Without ``quotes`` reasons have counts alone.
     """
     truths = Truths(evaluation.matrices)  # one for all: it caches what metrics have in common
     reasons = _Reasons(evaluation, truths, chunk_ids, quotes)

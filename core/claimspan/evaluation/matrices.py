@@ -53,14 +53,9 @@ async def judge_matrices(
 ) -> VerdictMatrices:
     """Ask a judge for the verdict matrices that are wanted, as far as the record allows them.
 
-    Args:
-        judge: The judge; a ``SparseJudge`` is asked once for all matrices, and a ``ContextJudge``
-            for the verdicts on all chunks together as well. The calibration of a
-            ``CalibratedJudge`` is applied to the response against its chunks alone.
-        record: The record; without a ground truth only the response is checked.
-        response_claims: Claims of the response.
-        ground_truth_claims: Claims of the ground truth.
-        wanted: Names of the matrices, fields of ``VerdictMatrices``.
+    A ``SparseJudge`` is asked once for all matrices, and a ``ContextJudge`` for the verdicts on all
+    chunks together as well. The calibration of a ``CalibratedJudge`` is applied to the response
+    against its chunks alone. Without a ground truth only the response is checked.
 
     Raises:
         JudgeError: The judge failed, or returned a matrix of another shape.
@@ -158,10 +153,8 @@ async def guarded(judge: Judge, call: Callable[[], Awaitable[object]]) -> object
     """Await a call of a judge, and turn whatever it raises into a ``JudgeError``.
 
     Of an exception by others the message names the class only, since its text may quote the record.
-    Our own messages quote nothing, and say what to do: they are passed on.
-
-    Raises:
-        JudgeError: The judge raised something else than a cancellation of the current task.
+    Our own messages quote nothing, and say what to do: they are passed on. A cancellation of the
+    current task is no error of the judge.
     """
     try:
         return await call()

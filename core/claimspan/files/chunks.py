@@ -56,10 +56,8 @@ class _Array(Protocol):
 def chunks_of(value: object) -> tuple[Chunk, ...]:
     """Return chunks in the order of a list; one text, or one document, is a list of one.
 
-    Args:
-        value: A list (also one of numpy) of chunks, texts, documents, mappings with a text, or
-            pairs of one of these and its score; or a text, which may itself be such a list in JSON
-            or as Python prints it.
+    The members are chunks, texts, documents, mappings with a text, or pairs of one of these and its
+    score. A text may itself be such a list, in JSON or as Python prints it.
 
     Raises:
         ValueError: It is something else; the message quotes nothing of it.

@@ -305,17 +305,13 @@ def read_dataset(
     *,
     on_bad: Callable[[BadLine], None] | None = None,
 ) -> Iterator[DatasetItem]:
-    """Read the questions of a dataset, one at a time.
+    """Read the questions of a dataset, one at a time, in the order of the file.
 
     Args:
         format: One of ``FORMATS``; None or ``auto`` finds it out by the fields of the first line.
-        path: JSON lines, or a table with tabs if the name ends in ``.tsv``; either may be packed
+        path: JSON lines, or a table with tabs if it is called ``.tsv``; either may be packed
             (``.gz``).
-        on_bad: Takes each line that gives no item, which is then left out. None refuses the file at
-            the first such line.
-
-    Yields:
-        The items, in the order of the file.
+        on_bad: Takes each line that gives no item. None refuses the file at the first such line.
 
     Raises:
         ConfigError: There is no such format, or the fields of the first line are of none.

@@ -240,12 +240,7 @@ class GroundTruth:
     ) -> GroundTruthMatch | None:
         """Find the ground truth of a query in a file or a mapping, from synchronous code.
 
-        Args:
-            query: The user's question.
-            metadata: The run's metadata, which may hold an id.
-
-        Returns:
-            The match, or None if there is none; always None for a callable, which is not asked.
+        None if there is none, and always for a callable, which is not asked.
         """
         given = metadata or {}
         # Such an id comes first: it is the only match that the author of the file has decided on.

@@ -102,19 +102,13 @@ def bounded_lines(file: BinaryIO, max_bytes: int = MAX_BYTES) -> Iterator[Line]:
 def parse_bounded(
     text: str | bytes, *, max_bytes: int = MAX_BYTES, max_depth: int = MAX_DEPTH
 ) -> object:
-    """Parse one JSON value that may have been made to exhaust the parser.
+    """Parse one JSON value in UTF-8 that may have been made to exhaust the parser.
 
-    Args:
-        text: The value; bytes are UTF-8. Of equal keys the last one counts.
-        max_bytes: A longer text is refused without being looked at.
-        max_depth: Deepest nesting, at most 200. A deeper text is refused before it is parsed.
-
-    Returns:
-        What ``json.loads`` would return.
+    Of equal keys the last one counts. A longer or a deeper text is refused before it is parsed.
 
     Raises:
-        PayloadError: The text is too long, nested too deeply, or not JSON in UTF-8; NaN and
-            infinities are not JSON.
+        PayloadError: The text is too long, nested too deeply (more than ``max_depth``, at most
+            200), or not JSON; NaN and infinities are not.
     """
     data = check_bounds(text, max_bytes=max_bytes, max_depth=max_depth)
     try:

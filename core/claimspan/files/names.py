@@ -118,11 +118,9 @@ def field_of(name: str) -> str | None:
 
 
 def pick(row: Mapping[str, object], names: tuple[str, ...]) -> str | None:
-    """Return the key of the first of some names that a row has a value for.
+    """Return the key of the first of some names, the best first, that a row has a value for.
 
-    Args:
-        row: The row. A key of the very spelling counts before others.
-        names: The names, the best first. An empty text is no value.
+    A key of the very spelling counts before others. An empty text is no value.
     """
     spelled: dict[str, str] = {}
     for key, value in row.items():
@@ -142,11 +140,9 @@ class Columns:
     """Which column of a row is which field: by the list of names, or as the user says."""
 
     def __init__(self, given: Mapping[str, str | None] | None = None) -> None:
-        """Take what the user says.
+        """Take what the user says: field, by any of its names, to the column that holds it.
 
-        Args:
-            given: Field, by any of its names, to the column that holds it; an empty name or None
-                for no column at all.
+        An empty name, or None, is for no column at all.
 
         Raises:
             ConfigError: A name stands for no field, or two stand for one.

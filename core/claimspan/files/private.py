@@ -46,11 +46,8 @@ _warned: Final[set[str]] = set()
 def open_private(path: str | Path, flags: int) -> int:
     """Open a regular file, and close it to everybody but its owner; returns the descriptor.
 
-    A file of another owner keeps its mode, with one warning a process.
-
-    Args:
-        path: The file. Its directory may be reached by links, the file itself may not be one.
-        flags: Those of ``os.open``; with ``O_CREAT`` the file is created with mode 0600.
+    A file of another owner keeps its mode, with one warning a process. One that ``O_CREAT`` creates
+    has the mode 0600. Its directory may be reached by links.
 
     Raises:
         OSError: The file cannot be opened, is a symbolic link (``ELOOP``), or is no regular file

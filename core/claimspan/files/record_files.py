@@ -80,13 +80,10 @@ class RecordFile:
     """A file of records, which can be read any number of times."""
 
     def __init__(self, path: str | Path, columns: Columns | None = None) -> None:
-        """Find out what kind of file it is.
+        """Find out what kind of file it is: Parquet or Arrow, CSV by its name, or else JSON.
 
-        Args:
-            path: A Parquet or Arrow file if it begins as one; a CSV file if its name ends in
-                ``.csv`` or ``.tsv``; else JSON lines with one record each, a JSON list of records,
-                or RAGChecker's results of either format.
-            columns: Which column is which field; None for the names in use.
+        JSON is lines with one record each, a list of records, or RAGChecker's results of either
+        format. The name of a CSV file ends in ``.csv`` or ``.tsv``.
 
         Raises:
             FileError: The file cannot be read, or is JSON that holds no records.

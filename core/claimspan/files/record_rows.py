@@ -184,13 +184,7 @@ class _Record(BaseModel):
 
 
 def record_row(row: RawRow, index: int, columns: Columns) -> InputRow | SkippedRow:
-    """Return the record of a row, or the reason why it is none.
-
-    Args:
-        row: The row.
-        index: Its place among all rows of the file.
-        columns: Which column is which field.
-    """
+    """A row as the record that it holds, or as one that cannot be used and why."""
     if not is_mapping(row.value):
         return row.skipped("not an object")
     given = {str(name): each for name, each in row.value.items()}

@@ -47,13 +47,11 @@ class ClaimLabel:
 
 
 def read_claim_labels(path: str | Path) -> list[ClaimLabel]:
-    """Read labels.
+    """Read labels from a CSV file with a header.
 
-    Args:
-        path: CSV with a header. Columns: ``record`` (or ``trace_id``, ``record_id``),
-            ``claim_digest`` (or ``claim``, its text), ``label`` (E, N, C, NE for not entailed, or U
-            for unsure), and those of the page that may be absent: ``claim_number``, ``share``,
-            ``share_claims``.
+    Columns: ``record`` (or ``trace_id``, ``record_id``), ``claim_digest`` (or ``claim``, its text),
+    ``label`` (E, N, C, NE for not entailed, or U for unsure), and those of the page that may be
+    absent: ``claim_number``, ``share``, ``share_claims``.
 
     Raises:
         FileError: The file cannot be read, lacks a column, holds no label, or has a row that is

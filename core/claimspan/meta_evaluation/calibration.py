@@ -62,11 +62,9 @@ def calibrate(
 ) -> Calibration:
     """Find the thresholds that save the most calls for a given loss.
 
-    Args:
-        tune: Claims to choose the thresholds on.
-        test: Claims to measure them on.
-        max_loss: Share of all claims that the cheap judge may decide wrongly, in ``tune``.
-        strong_accuracy: Accuracy of the strong judge; 1 makes ``agreement_lost`` an upper bound.
+    They are chosen on ``tune``, in which the cheap judge may decide a share of ``max_loss``
+    wrongly, and measured on ``test``. With a ``strong_accuracy`` of 1 ``agreement_lost`` is an
+    upper bound.
 
     Raises:
         ConfigError: A share is not between 0 and 1, the cheap judge gave no probabilities, or no

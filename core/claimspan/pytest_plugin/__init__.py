@@ -9,16 +9,20 @@ a test asks for the fixture.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import pytest
-
-from claimspan.pytest_plugin.names import MARKER, PROPERTY
 
 if TYPE_CHECKING:
     from claimspan.pytest_plugin.gate import PytestGate
 
 __all__ = ["MARKER", "PROPERTY", "claimspan_gate"]
+
+MARKER: Final = "claimspan_gate"
+"""Marker with default arguments of the fixture, for a test, a class or a module."""
+
+PROPERTY: Final = "claimspan_gate"
+"""Property of a test that holds the line of a gate, in reports and in JUnit files."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -26,7 +26,7 @@ from claimspan.files.jsonl import read_text
 from claimspan.files.private import write_private
 from claimspan.files.record_files import read_records
 from claimspan.judges import Judge, default_judge, judge_of
-from claimspan.pytest_plugin.names import MARKER, PROPERTY
+from claimspan.pytest_plugin import MARKER, PROPERTY
 from claimspan.records import RagRecord
 from claimspan.results.rows import ResultRow, holds_results
 from claimspan.text.visible import visible

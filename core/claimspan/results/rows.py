@@ -34,6 +34,7 @@ __all__ = [
     "ResultRow",
     "Summary",
     "digest",
+    "harmless",
     "holds_results",
     "read_lines",
     "write_parquet",
@@ -54,6 +55,7 @@ _LOOKED_AT: Final = 5
 """Lines that tell what a file holds: the first ones may be torn."""
 
 _T = TypeVar("_T", bound=BaseModel)
+_C = TypeVar("_C")
 
 
 class ResultRow(BaseModel):
@@ -307,5 +309,10 @@ def _shown(cell: Cell) -> Cell:
         return str(cell).lower()
     if isinstance(cell, float):
         return f"{cell:.4g}"
-    is_formula = isinstance(cell, str) and cell.startswith(_FORMULA)
-    return f"'{cell}" if is_formula else cell
+    return harmless(cell)
+
+
+def harmless(cell: _C) -> _C | str:
+    """A cell that is no formula: a spreadsheet would run one in a query or an answer."""
+    # The apostrophe is what spreadsheets themselves mark a text by.
+    return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell

@@ -20,11 +20,11 @@ from typing import Annotated, Final, Literal, cast, get_args
 
 import typer
 
-from claimspan.errors import ConfigError, FileError
+from claimspan.errors import ConfigError
 from claimspan.files.ground_truth import QUERY_KEYS, TEXT_KEYS, first_of, read_rows
 from claimspan.files.ground_truth_similarity import normalise
 from claimspan.files.private import check_replaceable, refuse_input, write_private
-from claimspan.results.rows import ResultRow, read_lines
+from claimspan.results.rows import ResultRow, harmless, holds_results, read_lines
 from claimspan.text.shapes import is_list
 from claimspan.text.visible import visible
 from claimspan.text.words import FUNCTION_WORDS, tokenize
@@ -95,8 +95,6 @@ def curate(
 LOW_IS_BAD: Final = ("faithfulness", "precision", "recall", "claim_recall", "alignment")
 """Metrics of which the lowest says how bad an answer is."""
 
-_WANTED: Final = "trace file, or file of results (claimspan evaluate -o, claimspan run -o)"
-
 
 @dataclass(frozen=True)
 class Candidate:
@@ -140,7 +138,7 @@ def _read_candidates(paths: Iterable[Path]) -> list[Candidate]:
     """
     found: dict[str, Candidate] = {}
     for path in paths:
-        for candidate in _of_traces(path) if _is_trace_file(path) else _of_results(path):
+        for candidate in _of_results(path) if holds_results(path) else _of_traces(path):
             # As the ground truths are looked up later: one label serves all that ask the same.
             key = normalise(candidate.query)
             if not key:
@@ -153,24 +151,6 @@ def _read_candidates(paths: Iterable[Path]) -> list[Candidate]:
                 kept = candidate if better else known
                 found[key] = replace(kept, copies=known.copies + 1)
     return list(found.values())
-
-
-def _is_trace_file(path: Path) -> bool:
-    """Whether the first line that can be read holds spans."""
-    try:
-        with path.open(encoding="utf-8-sig", errors="replace") as lines:
-            for line in lines:
-                try:
-                    value: object = json.loads(line)
-                except (ValueError, RecursionError):
-                    continue
-                return isinstance(value, dict) and "resourceSpans" in value
-    except OSError as error:
-        raise FileError(
-            f"cannot read {str(path)!r} ({type(error).__name__}): give a {_WANTED}"
-        ) from None
-    # Torn lines alone: the reader of trace files counts what is broken.
-    return True
 
 
 def _of_traces(path: Path) -> Iterator[Candidate]:
@@ -331,9 +311,6 @@ def _farthest_first(
 LINE_CHARACTERS: Final = 200
 """Characters of the first line of a chunk: to recognise it, not to read it."""
 
-_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
-"""Beginnings of what spreadsheets take for a formula."""
-
 _Row = Mapping[str, object]
 
 
@@ -372,7 +349,7 @@ class _GoldenFile:
         rows = map(_row, picks)
         if self._path.suffix.lower() == ".csv":
             # New rows alone: what people have written, formulas included, is theirs.
-            self.rows += [{name: _harmless(_cell(row[name])) for name in row} for row in rows]
+            self.rows += [{name: harmless(_cell(row[name])) for name in row} for row in rows]
             # The columns of the file as it is, then ours.
             columns = list(dict.fromkeys(name for row in self.rows for name in row))
             file = io.StringIO(newline="")
@@ -408,9 +385,3 @@ def _first_line(text: str) -> str:
 
 def _cell(value: object) -> object:
     return "\n".join(map(str, value)) if is_list(value) else value
-
-
-def _harmless(value: object) -> object:
-    """A cell that is no formula: a spreadsheet would run those in a query or an answer."""
-    # The apostrophe is what spreadsheets themselves mark a text by; matching ignores it.
-    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value

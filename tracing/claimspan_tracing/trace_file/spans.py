@@ -152,10 +152,7 @@ def read_spans(
 ) -> Iterator[TraceSpan]:
     """Yield every span of a file, in the order of its lines. One line is in memory at a time.
 
-    Args:
-        path: Each line is one ``{"resourceSpans": [...]}``; blank lines are skipped.
-        skipped: Counts what cannot be read, or raises if reading is strict.
-        max_line_bytes: A longer line is skipped without being read.
+    A line of more than ``max_line_bytes`` is skipped without being read.
 
     Raises:
         ConfigError: The file cannot be read, or a part of it if reading is strict.
