@@ -8,10 +8,10 @@ import pytest
 
 from claimspan import Chunk, Label
 from claimspan.report import ReportClaim, ReportEntry, render_report
-from claimspan.report.record_view import Sought, passages
 from claimspan.text.closest import MAX_SEARCHED
 
 from linear_time import grows_linearly
+from shown_records import parts_of_chunk
 
 """For a chunk of 100 kB, which takes 0.1 to 0.3 s; a time that grew with the square would be
 minutes."""
@@ -49,7 +49,7 @@ RELEASES: Final = (
 
 def marked(text: str, claim: str, *, denied: bool = False) -> list[tuple[str, Label | None]]:
     """The parts of a chunk that are marked for one claim, and their labels."""
-    found = passages(text, [Sought("r0", claim, contradicts=denied)])
+    found = parts_of_chunk(text, **{"contradicts" if denied else "supports": [claim]})
     return [(part.text, part.label) for part in found if part.keys]
 
 
@@ -156,7 +156,8 @@ def test_one_chunk_marks_the_sentence_of_each_of_its_claims() -> None:
 def test_of_sentences_that_are_alike_the_first_is_marked(denied: bool) -> None:
     text = "Members pay nothing. The fee is 5 EUR. Ask for it. The fee is 5 EUR."
 
-    found = passages(text, [Sought("r0", "The fee is 5 EUR", contradicts=denied)])
+    side = "contradicts" if denied else "supports"
+    found = parts_of_chunk(text, **{side: ["The fee is 5 EUR"]})
 
     assert [(part.text, bool(part.keys)) for part in found] == [
         ("Members pay nothing. ", False),
@@ -172,7 +173,7 @@ def test_the_last_sentence_of_a_chunk_of_100_kb_is_found() -> None:
 
     assert marked(text, "The Drava is 725 km long") == [(last, Label.ENTAILED)]
     # What lies behind the bound is shown, and not searched.
-    beyond = passages(filler * 1_500 + last, [Sought("r0", "Drava 725 km", contradicts=False)])
+    beyond = parts_of_chunk(filler * 1_500 + last, supports=["Drava 725 km"])
     assert [part.keys for part in beyond] == [()]
 
 
@@ -182,7 +183,7 @@ def test_the_last_sentence_of_a_chunk_of_100_kb_is_found() -> None:
 )
 def test_no_chunk_of_100_kb_holds_the_page_up(piece: str) -> None:
     def marked_passages(text: str) -> None:
-        found = passages(text, [Sought("r0", "a x Dr 船", contradicts=True)])
+        found = parts_of_chunk(text, contradicts=["a x Dr 船"])
         assert "".join(part.text for part in found) == text
 
     assert grows_linearly(marked_passages, piece, MAX_SEARCHED)

@@ -15,7 +15,8 @@ from claimspan.errors import MissingExtraError
 from claimspan.evaluation.judgement import judgement_of
 from claimspan.metrics import METRICS
 from claimspan.report import ReportClaim, ReportEntry, render_report, summarise
-from claimspan.report.record_view import highlight
+
+from shown_records import places_of, segments_of
 
 CHUNKS = (
     Chunk(id="finally", text="The saved exception is discarded.", score=7.25),
@@ -373,7 +374,7 @@ def test_the_direction_of_a_metric_of_the_users_own_is_the_one_that_its_records_
 
 
 def found(text: str, wanted: Sequence[Claim]) -> list[tuple[str, tuple[int, ...]]]:
-    return [(segment.text, segment.claims) for segment in highlight(text, wanted)]
+    return [(segment.text, places_of(segment)) for segment in segments_of(text, wanted)]
 
 
 def test_spaces_case_and_full_stop_do_not_matter() -> None:
@@ -428,12 +429,13 @@ def test_a_claim_out_of_order_is_still_found() -> None:
     st.lists(st.text(alphabet="ab .。İß(", min_size=1, max_size=6), max_size=6),
 )
 def test_segments_joined_are_the_text(text: str, words: list[str]) -> None:
-    segments = highlight(text, claims(*words))
+    segments = segments_of(text, claims(*words))
     assert "".join(segment.text for segment in segments) == text
     assert all(segment.text for segment in segments)
 
 
 @given(st.lists(st.sampled_from(["It rains.", "It is wet.", "Go in."]), min_size=1, max_size=6))
 def test_every_sentence_of_a_text_is_found_in_its_place(sentences: list[str]) -> None:
-    marked = [s.claims for s in highlight(" ".join(sentences), claims(*sentences)) if s.claims]
+    segments = segments_of(" ".join(sentences), claims(*sentences))
+    marked = [places_of(each) for each in segments if each.claims]
     assert marked == [(i,) for i in range(len(sentences))]

@@ -28,9 +28,9 @@ from claimspan.report import (
 from claimspan.report.evaluated import holds_results, read_results
 from claimspan.report.figures import MAX_VALUES, slice_keys, slices_of
 from claimspan.report.page import PAGE_SIZE, index_of, side_by_side, worst_first
-from claimspan.report.record_view import Sought, passages
 
 from many_entries import many_entries, many_rows
+from shown_records import parts_of_chunk
 
 EVIL: Final = "</script><img src=//x onerror=a()>|`*[b](http://c)*`\u202e\n# h"
 
@@ -206,7 +206,7 @@ def test_every_record_of_a_page_knows_its_slices() -> None:
 
 def test_the_closest_sentence_of_a_chunk_is_marked_for_the_claim() -> None:
     text = "Rome is old. It was founded in 753 BC. Others say 754 BC."
-    found = passages(text, [Sought("r0", "Rome was founded in 753 BC", contradicts=False)])
+    found = parts_of_chunk(text, supports=["Rome was founded in 753 BC"])
 
     assert [(part.text, part.keys, part.label) for part in found] == [
         ("Rome is old. ", (), None),
@@ -216,27 +216,26 @@ def test_the_closest_sentence_of_a_chunk_is_marked_for_the_claim() -> None:
 
 
 def test_a_sentence_that_contradicts_one_of_its_claims_is_shown_so() -> None:
-    sought = [Sought("r0", "Rome is old", contradicts=False)]
-    sought.append(Sought("r1", "Rome is not old", contradicts=True))
-
-    (part,) = passages("Rome is old.", sought)
+    (part,) = parts_of_chunk(
+        "Rome is old.", supports=["Rome is old"], contradicts=["Rome is not old"]
+    )
 
     assert (part.keys, part.label) == (("r0", "r1"), Label.CONTRADICTED)
 
 
 def test_a_claim_without_a_close_sentence_marks_nothing() -> None:
-    sought = [Sought("r0", "Bananas are yellow", contradicts=False)]
+    parts = parts_of_chunk("Rome is old.", supports=["Bananas are yellow"])
 
-    assert [part.label for part in passages("Rome is old.", sought)] == [None]
+    assert [part.label for part in parts] == [None]
 
 
 @pytest.mark.parametrize(
     "text", ["", " \n ", "| a | b |\n|---|---|\n| 1 | a |", "船は船。船が来た。"]
 )
 def test_the_parts_of_a_chunk_are_the_whole_chunk(text: str) -> None:
-    sought = [Sought("r0", "船が来た a", contradicts=False)]
+    parts = parts_of_chunk(text, supports=["船が来た a"])
 
-    assert "".join(part.text for part in passages(text, sought)) == text
+    assert "".join(part.text for part in parts) == text
 
 
 def test_the_page_calls_the_sentence_the_closest_one() -> None:

@@ -21,9 +21,11 @@ from hypothesis import strategies as st
 
 from claimspan import Chunk, Claim, Label
 from claimspan.report import ReportClaim, ReportEntry, render_report
-from claimspan.report.record_view import MAX_LOCATED, highlight
+from claimspan.report.record_view import MAX_LOCATED
 from claimspan.text.visible import visible
 from claimspan_demo.display import show
+
+from shown_records import places_of, segments_of
 
 EVIL = "a\x1b[2J\x9b31m\u202eb\u2066c\u200f\x00\x7f\r\ufeff\U000e0041</script><img src=//x>[red]z"
 SHOWN = "a<U+001B>[2J<U+009B>31m<U+202E>b<U+2066>c<U+200F><U+0000><U+007F><U+000D><U+FEFF><U+E0041>"
@@ -159,7 +161,7 @@ def test_the_json_of_the_command_is_json_whatever_the_file_is_called(tmp_path: P
 
 def seconds(text: str, claims: list[Claim]) -> float:
     started = time.perf_counter()
-    segments = highlight(text, claims)
+    segments = segments_of(text, claims)
     assert "".join(segment.text for segment in segments) == text
     return time.perf_counter() - started
 
@@ -182,6 +184,6 @@ def test_the_claims_that_are_located_are_bounded() -> None:
     claims = [Claim(text=f"word{number}") for number in range(MAX_LOCATED + 10)]
     text = " ".join(claim.text for claim in claims)
 
-    located = {index for segment in highlight(text, claims) for index in segment.claims}
+    located = {place for each in segments_of(text, claims) for place in places_of(each)}
 
     assert len(located) == MAX_LOCATED

@@ -8,7 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 from claimspan.comparison.comparison import (
     PAPER_METRICS,
@@ -119,10 +119,10 @@ def compare_systems(
     steps = len(systems) + sum(map(len, parts.values()))
     with progress_bar("comparing", total=steps, show=progress) as advance:
 
-        def measured(of: Sequence[System]) -> list[_Measured]:
+        def measured(of: Sequence[System]) -> list[SystemResult]:
             # A slice may hold no record of the baseline.
             first = next((each for each in of if each.name == before.name), None)
-            found: list[_Measured] = []
+            found: list[SystemResult] = []
             for system in of:
                 found.append(_measure(system, first, chosen, group_by))
                 advance()
@@ -130,7 +130,7 @@ def compare_systems(
 
         table = measured(systems)
         sliced = [measured(part) for part in parts.values()]
-    _require_common(table, before)
+    _require_common(systems, table, before)
     directions = {name: lower_is_better(systems, name) for name in chosen}
     (whole,), tests = _adjusted([table], directions)
     per_slice, slice_tests = _adjusted(sliced, directions)
@@ -148,69 +148,61 @@ def compare_systems(
     )
 
 
-class _Measured(NamedTuple):
-    """The row of a system, before its p-values are adjusted."""
-
-    system: System
-    before: System | None
-    common: int
-    means: Mapping[str, Estimate]
-    differences: Mapping[str, Difference]
-
-
 def _measure(
     system: System, before: System | None, metrics: Sequence[str], group_by: str | None
-) -> _Measured:
-    is_baseline = system is before
-    pairs = [] if before is None or is_baseline else paired_rows(before, system)
-    common = len(system.rows) if is_baseline else len(pairs)
+) -> SystemResult:
+    """The row of a system, whose p-values are not adjusted and say nothing so far."""
+    pairs = [] if before is None or system is before else paired_rows(before, system)
+    common = len(system.rows) if system is before else len(pairs)
     means = estimates(system.rows, metrics, group_by)
-    return _Measured(system, before, common, means, compare_pairs(pairs, metrics, group_by))
+    differences = compare_pairs(pairs, metrics, group_by)
+    return SystemResult(
+        name=system.name,
+        records=len(system.rows),
+        failed=system.failed,
+        common=common,
+        only_here=len(system.rows) - common,
+        only_in_baseline=0 if before is None else len(before.rows) - common,
+        metrics={
+            name: MetricResult(
+                metric=name, estimate=means.get(name), difference=differences.get(name)
+            )
+            for name in metrics
+        },
+    )
 
 
 def _adjusted(
-    tables: Sequence[Sequence[_Measured]], directions: Mapping[str, bool | None]
+    tables: Sequence[Sequence[SystemResult]], directions: Mapping[str, bool | None]
 ) -> tuple[list[tuple[SystemResult, ...]], int]:
     """The results with their findings, all tests adjusted together, and the number of tests."""
     adjusted = holm(
         {
-            (place, row.system.name, name): found.p_value
+            (place, row.name, name): found.difference.p_value
             for place, table in enumerate(tables)
             for row in table
-            for name, found in row.differences.items()
+            for name, found in row.metrics.items()
+            if found.difference is not None
         }
     )
 
-    def difference(place: int, row: _Measured, name: str) -> Difference | None:
-        """The difference with its verdict: a difference that the test does not show is none."""
-        if name not in row.differences:
-            return None
-        p_value, is_lower = adjusted[place, row.system.name, name], directions[name]
-        change = row.differences[name].difference.value
+    def told(place: int, row: SystemResult, found: MetricResult) -> MetricResult:
+        """The metric with its finding: a difference that the test does not show is none."""
+        if found.difference is None:
+            return found
+        p_value, is_lower = adjusted[place, row.name, found.metric], directions[found.metric]
+        change = found.difference.difference.value
         finding: Finding = "no difference shown"
         if p_value < SIGNIFICANCE and change:
             finding = "better" if (change < 0) is is_lower else "worse"
             finding = "different" if is_lower is None else finding
         update = {"adjusted_p_value": p_value, "finding": finding}
-        return row.differences[name].model_copy(update=update)
+        return found.model_copy(update={"difference": found.difference.model_copy(update=update)})
 
     return [
         tuple(
-            SystemResult(
-                name=row.system.name,
-                records=len(row.system.rows),
-                failed=row.system.failed,
-                common=row.common,
-                only_here=len(row.system.rows) - row.common,
-                only_in_baseline=0 if row.before is None else len(row.before.rows) - row.common,
-                metrics={
-                    name: MetricResult(
-                        metric=name,
-                        estimate=row.means.get(name),
-                        difference=difference(place, row, name),
-                    )
-                    for name in directions
-                },
+            row.model_copy(
+                update={"metrics": {n: told(place, row, m) for n, m in row.metrics.items()}}
             )
             for row in table
         )
@@ -245,9 +237,13 @@ def chosen_metrics(systems: Sequence[System], wanted: Sequence[str] | None) -> l
     return [name for name in named if name in there]
 
 
-def _require_common(table: Sequence[_Measured], before: System) -> None:
+def _require_common(
+    systems: Sequence[System], table: Sequence[SystemResult], before: System
+) -> None:
     # Asked of the whole table alone: a slice may well hold no common record.
-    for system in (row.system for row in table if not row.common):
+    for system, row in zip(systems, table, strict=True):
+        if row.common:
+            continue
         queries = len(set(before.queries.values()) & set(system.queries.values()))
         none = f"{before.name} and {system.name} have no record in common"
         if not queries:

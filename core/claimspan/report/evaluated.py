@@ -92,7 +92,7 @@ def read_results(path: Path, *, skip: Callable[[int], None] | None = None) -> li
     """
     if _is_recorded(path):
         return run_to_end(lambda: _recorded_entries(path, skip))
-    broken = None if skip is None else lambda number, is_torn: skip(number)
+    broken: Callable[[int, bool], None] | None = skip and (lambda number, _: skip(number))
     try:
         entries = [
             entry_of_evaluation(row.record, row.evaluation)

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, pairwise
-from typing import Final, NamedTuple
+from typing import Final
 
 from claimspan.evaluation.judgement import Assessment
 from claimspan.records import Chunk
@@ -27,11 +27,7 @@ __all__ = [
     "ClaimView",
     "Passage",
     "RecordView",
-    "Segment",
     "SegmentView",
-    "Sought",
-    "highlight",
-    "passages",
     "response_label",
     "view_record",
 ]
@@ -44,6 +40,8 @@ CONFLICTING: Final = "conflicting"
 _OF_RESPONSE: Final = "r"
 """How the keys of the response's claims begin; those of the ground truth begin with another letter.
 """
+
+_Span = tuple[int, int]
 
 _WORST_FIRST: Final = (Label.CONTRADICTED, CONFLICTING, Label.NEUTRAL, UNDECIDED, Label.ENTAILED)
 
@@ -160,28 +158,34 @@ def _view_text(
     prefix: str, text: str, claims: Sequence[ReportClaim], keys: Mapping[str, str]
 ) -> tuple[tuple[SegmentView, ...], tuple[ClaimView, ...]]:
     """Split a text into segments, and view its claims; claim keys are the prefix and a number."""
-    segments = highlight(text, claims)
-    # A claim that others overlap has several segments, and its number stands after the last one.
-    last = {claim: place for place, segment in enumerate(segments) for claim in segment.claims}
+    spans = dict(enumerate(_locate(_Searched(text[:MAX_SEARCHED]), claims[:MAX_LOCATED])))
     views = tuple(
         ClaimView(
             key=f"{prefix}{i}",
             number=i + 1,
             claim=claim,
-            located=i in last,
+            located=spans.get(i) is not None,
             supported_by=_keys_of(claim.supported_by, keys),
             contradicted_by=_keys_of(claim.contradicted_by, keys),
         )
         for i, claim in enumerate(claims)
     )
-    return tuple(
-        SegmentView(
-            segment.text,
-            tuple(views[i] for i in segment.claims),
-            tuple(views[i] for i in segment.claims if last[i] == place),
+    located = [(views[i], span) for i, span in spans.items() if span is not None]
+    return tuple(_segments(text, located)), views
+
+
+def _segments(text: str, located: Sequence[tuple[ClaimView, _Span]]) -> Iterator[SegmentView]:
+    """Split a text at the beginning and at the end of every claim."""
+    # The end of the whole text, not of the part that is searched: what follows is shown unmarked.
+    cuts = sorted({0, len(text), *(cut for _, span in located for cut in span)})
+    for start, end in pairwise(cuts):
+        covering = [each for each in located if each[1][0] <= start and end <= each[1][1]]
+        # A claim that others overlap has several segments, and its number stands after the last.
+        yield SegmentView(
+            text[start:end],
+            tuple(view for view, _ in covering),
+            tuple(view for view, span in covering if span[1] == end),
         )
-        for place, segment in enumerate(segments)
-    ), views
 
 
 def _keys_of(ids: Iterable[str], keys: Mapping[str, str]) -> tuple[str, ...]:
@@ -198,11 +202,6 @@ def _view_chunk(
 ) -> ChunkView:
     supports = tuple(c for c in chain(claims, truth_claims) if key in c.supported_by)
     contradicts = tuple(c for c in chain(claims, truth_claims) if key in c.contradicted_by)
-    sought = [
-        Sought(view.key, view.claim.text, contradicts=denies)
-        for views, denies in ((supports, False), (contradicts, True))
-        for view in views
-    ]
     return ChunkView(
         key=key,
         chunk=chunk,
@@ -210,7 +209,7 @@ def _view_chunk(
         contradicts=contradicts,
         # A chunk that supports no fact is irrelevant only if no verdict of it is open.
         relevant=any(key in c.supported_by for c in truth_claims) or (False if known else None),
-        passages=tuple(passages(chunk.text, sought)),
+        passages=tuple(_passages(chunk.text, supports, contradicts)),
     )
 
 
@@ -231,6 +230,10 @@ def _retrieval_is_known(entry: ReportEntry) -> bool:
 
 
 # --- claims in the text that they are of --------------------------------------------------------
+#
+# A claim is located by its own words inside its sentence, else by its whole sentence, else by its
+# own words anywhere. White space, case and the final full stop are ignored. The time that it takes
+# grows with the length of the text, whatever stands in it.
 
 MAX_LOCATED: Final = 200
 """Claims of one text that are located; an evaluation has at most 50."""
@@ -239,35 +242,6 @@ MAX_SEARCHED: Final = 200_000
 """Characters of a text in which claims are located. Both bounds keep a page of any file fast."""
 
 _WORD: Final = re.compile(r"\S+")
-_Span = tuple[int, int]
-
-
-class Segment(NamedTuple):
-    """A part of a text that belongs to the same claims throughout."""
-
-    text: str
-    """Never empty. The texts of all segments, joined, are the whole text."""
-
-    claims: tuple[int, ...] = ()
-    """Indices of the claims that cover this part; several claims may share a sentence."""
-
-
-def highlight(text: str, claims: Sequence[Claim]) -> list[Segment]:
-    """Split a text at the beginning and at the end of every claim.
-
-    A claim is located by its own words inside its sentence, else by its whole sentence, else by its
-    own words anywhere; one that is not found is in no segment. Whitespace, case and the final full
-    stop are ignored. The first 200 claims are located in the first 200,000 characters, in time that
-    grows with the length of the text.
-    """
-    spans = list(_locate(_Searched(text[:MAX_SEARCHED]), claims[:MAX_LOCATED]))
-    # The end of the whole text, not of the part that is searched: what follows is shown unmarked.
-    cuts = sorted({0, len(text), *(cut for span in spans if span for cut in span)})
-    parts: list[Segment] = []
-    for start, end in pairwise(cuts):
-        covering = (i for i, s in enumerate(spans) if s and s[0] <= start and end <= s[1])
-        parts.append(Segment(text[start:end], tuple(covering)))
-    return parts
 
 
 class _Searched:
@@ -345,15 +319,6 @@ MAX_KEPT: Final = 20_000
 
 
 @dataclass(frozen=True, slots=True)
-class Sought:
-    """A claim whose sentence is looked for."""
-
-    key: str
-    text: str
-    contradicts: bool
-
-
-@dataclass(frozen=True, slots=True)
 class Passage:
     """A part of a chunk with the claims that it is closest to. All parts joined are the chunk."""
 
@@ -363,27 +328,26 @@ class Passage:
     """``contradicted`` if it contradicts one of them; None for a part without claims."""
 
 
-def passages(text: str, sought: Sequence[Sought]) -> list[Passage]:
+def _passages(
+    text: str, supports: Sequence[ClaimView], contradicts: Sequence[ClaimView]
+) -> Iterator[Passage]:
     """Split the text of a chunk at the sentences that are closest to its claims."""
-    if not sought:
-        return [Passage(text)] if text else []
-    sentences = _kept(text) if len(text) <= MAX_KEPT else SearchedSentences(text)
-    found = [(each, sentences.closest(each.text, denied=each.contradicts)) for each in sought]
-    places = [(each, place) for each, place in found if place]
+    sought = [*((view, False) for view in supports), *((view, True) for view in contradicts)]
+    places: list[tuple[str, bool, _Span]] = []
+    if sought:
+        sentences = _kept(text) if len(text) <= MAX_KEPT else SearchedSentences(text)
+        for view, denies in sought:
+            if place := sentences.closest(view.claim.text, denied=denies):
+                places.append((view.key, denies, place))
     # Sentences do not overlap, so that between two cuts there is one sentence, or none at all.
-    cuts = sorted({0, len(text), *(end for _, place in places for end in place)})
-    parts: list[Passage] = []
+    cuts = sorted({0, len(text), *(end for *_, place in places for end in place)})
     for start, end in pairwise(cuts):
-        claims = [each for each, place in places if place == (start, end)]
+        found = {key: denies for key, denies, place in places if place == (start, end)}
         # One sentence may support a claim and contradict another: the worse news has the colour.
-        denies = any(claim.contradicts for claim in claims)
-        label = Label.CONTRADICTED if denies else Label.ENTAILED if claims else None
-        parts.append(Passage(text[start:end], tuple(claim.key for claim in claims), label))
-    return parts
+        worst = Label.CONTRADICTED if any(found.values()) else Label.ENTAILED
+        yield Passage(text[start:end], tuple(found), worst if found else None)
 
 
 # Questions of one topic retrieve the same chunks, which are split once. The bound keeps the words
 # of about 2,000 chunks, some ten megabytes.
-@lru_cache(maxsize=2_000)
-def _kept(text: str) -> SearchedSentences:
-    return SearchedSentences(text)
+_kept: Final = lru_cache(maxsize=2_000)(SearchedSentences)
