@@ -187,11 +187,7 @@ class DaemonPool:
         return await future
 
     def start(self) -> None:
-        """Start the threads now, for work that may come when none can be started any more.
-
-        Raises:
-            RuntimeError: The interpreter is shutting down.
-        """
+        """Start the threads now, for work that may come when none can be started any more."""
         if self.max_threads is not None:
             self._started_queue()
 

@@ -54,11 +54,7 @@ _TRANSPORT: Final = {"confirm_publish": True, "socket_connect_timeout": 5, "sock
 
 
 def place_of(url: object) -> str:
-    """Return host and port of a URL, such as ``" at broker:6379"``; empty if they are not sure.
-
-    Args:
-        url: As an app has it, which may be a list of them; the first counts.
-    """
+    """Host and port of a URL, such as ``" at broker:6379"``; empty if they are not sure."""
     try:
         parts = urlsplit(str(url).partition(";")[0])
         host, port = parts.hostname, parts.port
@@ -93,11 +89,7 @@ def broker_url(app: Celery) -> object:
 
 
 def connect(app: Celery) -> Any:
-    """Return a new connection to the broker of an app, whose calls are given up in time.
-
-    Raises:
-        Exception: It cannot be reached; each transport has errors of its own.
-    """
+    """A new connection to the broker of an app, whose calls are given up in time."""
     options = _TRANSPORT | dict(app.conf.broker_transport_options or {})
     connection: Any = app.connection_for_write(transport_options=options)
     try:

@@ -120,11 +120,7 @@ class CeleryDispatcher:
     # --- on the threads of the monitor ---
 
     def start(self, deliver: Deliver) -> None:
-        """Start the thread, and set where outcomes go.
-
-        Raises:
-            RuntimeError: The interpreter is shutting down.
-        """
+        """Start the thread, and set where outcomes go."""
         with self._changed:
             self._deliver = deliver
             if self._thread is None:
@@ -174,11 +170,7 @@ class CeleryDispatcher:
             thread.join(timeout)
 
     def check(self) -> None:
-        """Connect to the broker once, for ``claimspan doctor`` and ``Monitor.check``.
-
-        Raises:
-            ConfigError: It cannot be reached.
-        """
+        """Connect to the broker once, for ``claimspan doctor`` and ``Monitor.check``."""
         check_broker(self._app, "check the URL of the app's broker, and that it runs")
 
     # --- on the publishing thread ---

@@ -276,11 +276,7 @@ def _given_back(what: str) -> Generator[None]:
 
 
 def _record_of(args: tuple[object, ...]) -> tuple[Job, str, int]:
-    """A job for a record that no trace belongs to, the list for its outcome, and its place.
-
-    Raises:
-        ConfigError: The message holds something else.
-    """
+    """A job for a record that no trace belongs to, the list for its outcome, and its place."""
     match args:
         case (str(text), str(replies), int(index)) if _REPLIES.fullmatch(replies):
             pass

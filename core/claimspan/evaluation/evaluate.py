@@ -560,11 +560,7 @@ def _are_claims(value: object) -> TypeGuard[Sequence[Claim]]:
 
 
 def _check_options(undefined: Undefined, max_claims: int) -> None:
-    """Refuse options of ``aevaluate`` that cannot work.
-
-    Raises:
-        ConfigError: One of them cannot.
-    """
+    """Refuse options of ``aevaluate`` that cannot work."""
     check_undefined(undefined)
     if max_claims < 1:
         raise ConfigError(f"max_claims is {max_claims!r}: give 1 or more")

@@ -106,11 +106,7 @@ class Evaluations(Sequence[Evaluation]):
         evaluations: Sequence[Evaluation],
         metrics: Iterable[str] = (),
     ) -> None:
-        """Put each evaluation beside its record; ``metrics`` have a column in any case.
-
-        Raises:
-            ConfigError: There are more of the one than of the other.
-        """
+        """Put each evaluation beside its record; ``metrics`` have a column in any case."""
         if len(records) != len(evaluations):
             raise ConfigError(
                 f"{len(records)} records and {len(evaluations)} evaluations: give one for each"

@@ -53,11 +53,7 @@ class FunctionMetric:
     lower_is_better: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse what cannot work.
-
-        Raises:
-            ConfigError: A field cannot be used.
-        """
+        """Refuse a field that cannot be used, by a ``ConfigError``."""
         if not callable(self.function):  # pyright: ignore[reportUnnecessaryComparison] - checked for those who do not type-check
             raise ConfigError(
                 f"FunctionMetric got a {type(self.function).__name__}: give a function"

@@ -128,11 +128,7 @@ class ParquetFormat:
     """Writes tables as Parquet files; made before a judge is asked, since it needs pyarrow."""
 
     def __init__(self) -> None:
-        """Import pyarrow.
-
-        Raises:
-            MissingExtraError: It is not installed.
-        """
+        """Import pyarrow, or say which extra installs it."""
         self._arrow, self._parquet = _arrow(), _arrow(".parquet")
 
     def write(

@@ -199,11 +199,7 @@ def _claim(known: Mapping[tuple[str, str], list[PickedClaim]], label: ClaimLabel
 
 
 def _only_judge(entries: Sequence[ReportEntry]) -> str:
-    """The judge of the records.
-
-    Raises:
-        ConfigError: There are several, or it is a calibrated one.
-    """
+    """The one judge of the records, which is not calibrated; else a ``ConfigError``."""
     judges = sorted({entry.judge for entry in entries if entry.judge})
     if len(judges) != 1:
         raise ConfigError(

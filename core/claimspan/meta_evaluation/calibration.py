@@ -122,11 +122,7 @@ def _is_wrong(claim: JudgedClaim) -> bool:
 
 
 def _best_thresholds(claims: Sequence[JudgedClaim], max_wrong: int) -> Thresholds:
-    """The pair beyond which most claims lie, with at most ``max_wrong`` wrong ones among them.
-
-    Raises:
-        ConfigError: There is none.
-    """
+    """The pair beyond which most claims lie, with at most ``max_wrong`` wrong ones among them."""
     entailed: list[tuple[float, bool]] = []
     others: list[tuple[float, bool]] = []
     for claim in claims:

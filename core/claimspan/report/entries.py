@@ -186,12 +186,7 @@ class TraceLinks:
     hexadecimal ids of the trace and of the record's root span."""
 
     def __post_init__(self) -> None:
-        """Check the template.
-
-        Raises:
-            ConfigError: It is no such address. The message does not quote it, as it might have a
-                key in it.
-        """
+        """Refuse what is no such address; not quoted, as it might have a key in it."""
         if not _TEMPLATE.fullmatch(self.template) or "{trace_id}" not in self.template:
             raise ConfigError(
                 "the template of trace addresses cannot be used: give an http or https address "

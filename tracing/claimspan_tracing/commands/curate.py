@@ -131,11 +131,7 @@ class Candidate:
 
 
 def _read_candidates(paths: Iterable[Path]) -> list[Candidate]:
-    """The records without a ground truth; those that ask the same are one, the first with scores.
-
-    Raises:
-        ClaimspanError: A file cannot be read, or holds something else.
-    """
+    """The records without a ground truth; those that ask the same are one, the first with scores."""
     found: dict[str, Candidate] = {}
     for path in paths:
         for candidate in _of_results(path) if holds_results(path) else _of_traces(path):
@@ -341,11 +337,7 @@ class _GoldenFile:
         return sum(first_of(row, TEXT_KEYS, str(self._path)) is None for row in self.rows)
 
     def add(self, picks: Iterable[Pick]) -> None:
-        """Write the file anew, with the picks after what is there.
-
-        Raises:
-            ConfigError: It cannot be written; what was there is unchanged.
-        """
+        """Write the file anew, with the picks after what is there; or leave it as it was."""
         rows = map(_row, picks)
         if self._path.suffix.lower() == ".csv":
             # New rows alone: what people have written, formulas included, is theirs.

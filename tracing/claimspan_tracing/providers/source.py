@@ -124,11 +124,7 @@ class TracerSource:
     """Returns the tracer for each span; cheap enough to be asked for every query."""
 
     def __init__(self, provider: TracerProvider | None) -> None:
-        """Set the provider.
-
-        Args:
-            provider: Given by the application; None to look for its global one at each span.
-        """
+        """Set the application's provider; None looks for its global one at each span."""
         self._given = provider
         self._own: TracerProvider | None = None
         self._failure = ""
