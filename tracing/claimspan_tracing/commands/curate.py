@@ -131,7 +131,7 @@ class Candidate:
 
 
 def _read_candidates(paths: Iterable[Path]) -> list[Candidate]:
-    """The records without a ground truth; those that ask the same are one, the first with scores."""
+    """Records without a ground truth; those that ask the same are one, the first with scores."""
     found: dict[str, Candidate] = {}
     for path in paths:
         for candidate in _of_results(path) if holds_results(path) else _of_traces(path):
