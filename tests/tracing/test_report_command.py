@@ -287,4 +287,4 @@ def test_a_bad_template_is_refused_before_a_file_is_read(tmp_path: Path) -> None
     done = invoke("report", str(tmp_path / "absent.jsonl"), "--trace-url", "http://t/{trace}")
 
     assert isinstance(done.exception, ConfigError)
-    assert "give an http or https address" in str(ended.exception)
+    assert "give an http or https address" in str(done.exception)
