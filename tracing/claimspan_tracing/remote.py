@@ -37,18 +37,8 @@ from claimspan_tracing.dispatch.loop_thread import LoopThread
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.job import Job, Outcome
 from claimspan_tracing.monitor import Monitor
-from claimspan_tracing.options import (
-    GroundTruthLike,
-    checked_budget,
-    checked_capture,
-    checked_ground_truth,
-    checked_judge,
-    checked_metrics,
-    checked_provider,
-    checked_redaction,
-    checked_sinks,
-)
-from claimspan_tracing.redact.redaction import AUDIENCES, Redactor
+from claimspan_tracing.options import GroundTruthLike, MonitorOptions, may_capture, settings_of
+from claimspan_tracing.redact.redaction import Redactor
 from claimspan_tracing.scope import tracer_of
 from claimspan_tracing.suppression import suppress
 from claimspan_tracing.write.scores import Scores
@@ -123,25 +113,35 @@ class RemoteEvaluation:
             ConfigError: An argument cannot work.
             GroundTruthError: The ground-truth file cannot be read.
         """
-        selection = checked_metrics(metrics, thresholds, None)
-        self._judge = checked_judge(judge, selection)
+        options: MonitorOptions = {
+            "judge": judge,
+            "metrics": metrics,
+            "thresholds": thresholds,
+            "ground_truth": ground_truth,
+            "tracer_provider": tracer_provider,
+            "sinks": sinks,
+            "redact": redact,
+            "budget": budget,
+            "worker": "thread",
+        }
+        settings = settings_of(options)
+        self._judge = settings.judge
         self.guard: Final = Guard()
         """Swallows and counts errors of ours and of the sinks."""
         self._evaluator = Evaluator(
-            self._judge,
-            checked_ground_truth(ground_truth),
+            settings.judge,
+            settings.ground_truth,
             self.guard,
-            redaction=checked_redaction(redact, AUDIENCES, None),
-            budget=checked_budget(budget, self._judge),
-            selection=selection,
+            redaction=settings.redaction,
+            budget=settings.budget,
+            selection=settings.selection,
         )
         self._evaluator.prepare()
-        self._provider, self._carriers = _destination(checked_provider(tracer_provider), carriers)
+        self._provider, self._carriers = _destination(tracer_provider, carriers)
         self._scores = Scores(self._tracer)
         own = (EvaluationEvents(), ScoreHistogram(), EvaluationMetrics())
-        given = checked_sinks(sinks)
-        self._sinks: tuple[Sink, ...] = (*own, *map(SuppressedSink, given))
-        self._deliveries = DeliveringSinks(given, self.guard)
+        self._sinks: tuple[Sink, ...] = (*own, *map(SuppressedSink, settings.sinks))
+        self._deliveries = DeliveringSinks(settings.sinks, self.guard)
         self._deliveries.start()
         self._thread = self._new_thread()
         self._n_threads = 1
@@ -186,7 +186,7 @@ class RemoteEvaluation:
         # An empty context: what is current around the call is no part of the query's trace.
         finished = Finished(job, replace(outcome, late=True))
         # Both may forbid it: the application and the worker.
-        if not checked_capture(job.capture_content):
+        if not may_capture(allowed=job.capture_content):
             finished = finished_without_content(finished)
         return Context().run(self._write, finished)
 

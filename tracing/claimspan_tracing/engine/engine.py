@@ -33,7 +33,6 @@ from claimspan_tracing.engine.collected import note_root
 from claimspan_tracing.engine.evaluations import Evaluations
 from claimspan_tracing.engine.feedback import Feedback, FeedbackDesk
 from claimspan_tracing.engine.reading import Reading
-from claimspan_tracing.engine.settings import Settings
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.job import Job, JobKey, Outcome
 from claimspan_tracing.lifecycle import (
@@ -45,6 +44,7 @@ from claimspan_tracing.lifecycle import (
     wait_at_exit,
     within,
 )
+from claimspan_tracing.options import Settings
 from claimspan_tracing.records import Event, Exports, Record, Records, Stats
 from claimspan_tracing.spool import Spool
 from claimspan_tracing.write.evaluation_span import EvaluationSpan

@@ -15,9 +15,9 @@ from claimspan.errors import ConfigError
 from claimspan_tracing.decide.decider import BY_REQUEST, Decider
 from claimspan_tracing.decide.sampling import is_share, wants_feedback
 from claimspan_tracing.engine.evaluations import Evaluations
-from claimspan_tracing.engine.settings import Settings
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.job import GeneratorRun, Job, JobKey
+from claimspan_tracing.options import Settings
 from claimspan_tracing.write.signals import FeedbackEvents, FeedbackHistogram
 
 __all__ = ["Feedback", "FeedbackDesk", "checked_feedback"]

@@ -19,9 +19,9 @@ from claimspan_tracing.decide.decider import Decider
 from claimspan_tracing.decide.status import Status
 from claimspan_tracing.engine.evaluations import Evaluations
 from claimspan_tracing.engine.feedback import FeedbackDesk
-from claimspan_tracing.engine.settings import Settings
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.job import Job, Outcome
+from claimspan_tracing.options import Settings
 from claimspan_tracing.read.candidates import reader_of
 from claimspan_tracing.read.job_reader import asked_nothing, read_job
 from claimspan_tracing.read.splitting import split
