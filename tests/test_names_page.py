@@ -96,9 +96,12 @@ def test_an_option_has_its_default_and_an_example_that_a_monitor_takes(
 
 def comparable(settings: Settings) -> dict[str, object]:
     """The settings, with objects that are made anew each time by what they are made from."""
-    values = {each.name: getattr(settings, each.name) for each in fields(settings)}
-    made = {name: value for name, value in values.items() if name in ("judge", "sampler", "source")}
-    return values | {name: (type(value), getattr(value, "rate", 0)) for name, value in made.items()}
+    values: dict[str, object] = {
+        each.name: getattr(settings, each.name) for each in fields(settings)
+    }
+    for name in ("judge", "sampler", "source"):
+        values[name] = type(values[name]).__name__, getattr(values[name], "rate", 0)
+    return values
 
 
 def test_every_option_of_a_judge_has_an_example_that_a_judge_takes() -> None:

@@ -124,13 +124,13 @@ class Monitor:
     """File and line of the code that made it, for adapters."""
 
     def __init__(  # pyright: ignore[reportInconsistentConstructor] - __new__ takes the same
-        self, judge: JudgeLike | None = None, /, **options: Unpack[MonitorOptions]
+        self, by_place: JudgeLike | None = None, /, **options: Unpack[MonitorOptions]
     ) -> None:
-        if judge is not None and "judge" in options:
+        if by_place is not None and "judge" in options:
             raise TypeError("Monitor() got a judge by its place and another one by name")
         try:
             refuse_eventlet()
-            placed: MonitorOptions = {} if judge is None else {"judge": judge}
+            placed: MonitorOptions = {} if by_place is None else {"judge": by_place}
             self._settings = settings_of(placed | options)
         except ClaimspanError as error:
             # Without the frames of our checks: who reads the traceback looks for the call.
