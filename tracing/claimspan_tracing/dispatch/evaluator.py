@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextvars import copy_context
 from dataclasses import replace
 from functools import partial
@@ -29,6 +29,7 @@ from claimspan_tracing.dispatch.process import Judging, is_raised_by_us
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.job import Job, Outcome
 from claimspan_tracing.redact.redaction import Redaction
+from claimspan_tracing.suppression import suppress
 from claimspan_tracing.text import clean
 
 __all__ = ["Evaluator", "FirstLook", "first_look_of"]
@@ -42,50 +43,9 @@ FIRST_METRICS: Final = Selection.of("all")
 """What the first judge measures: a rule may ask for any of them, and it has no ground truth."""
 
 
-class FirstLook:
-    """Has the sampler's first judge evaluate jobs, and the sampler decide on its scores."""
-
-    def __init__(self, judging: Judging, decider: Decider, guard: Guard) -> None:
-        """Set who scores and who decides.
-
-        Args:
-            judging: Has the sampler's first judge evaluate a record.
-            decider: Asks the sampler.
-            guard: Counts what the judge raises.
-        """
-        self._judging = judging
-        self._decider = decider
-        self._guard = guard
-
-    async def decide(self, job: Job, seconds: float) -> Decision:
-        """Decide about a job that was dispatched undecided.
-
-        Args:
-            job: Its decision is undecided.
-            seconds: Time that is left for the job.
-
-        Raises:
-            BudgetExceededError: The budget has too little left for the first judge.
-        """
-        scores = await self._scores(job, min(seconds, FIRST_SECONDS))
-        before = job.decision or Decision(sampled=True, rate=1.0, reason="", undecided=True)
-        return self._decider.decide_scored(replace(job.facts, first_scores=scores), before)
-
-    async def _scores(self, job: Job, seconds: float) -> Mapping[str, float]:
-        """The metrics by the first judge; none if it fails, which the sampler then sees."""
-        try:
-            # Without a ground truth: a look-up may cost more than this judge.
-            async with asyncio.timeout(seconds):
-                evaluation = await self._judging(job.record)
-            return evaluation.metrics
-        except BudgetExceededError:
-            raise
-        except BaseException as error:  # a judge of the user's may raise anything
-            task = asyncio.current_task()
-            if isinstance(error, asyncio.CancelledError) and task and task.cancelling():
-                raise
-            self._guard.swallow(error)
-            return {}
+FirstLook = Callable[[Job, float], Awaitable[Decision]]
+"""Decides about a job that was dispatched undecided, within so many seconds; raises
+``BudgetExceededError`` if the budget has too little left for the first judge."""
 
 
 def first_look_of(
@@ -103,7 +63,25 @@ def first_look_of(
     if judge is None:
         return None
     judging = judging or partial(aevaluate, judge=judge, metrics=FIRST_METRICS, budget=budget)
-    return FirstLook(judging, decider, guard)
+    return partial(_decide_first, judging, decider, guard)
+
+
+async def _decide_first(
+    judging: Judging, decider: Decider, guard: Guard, job: Job, seconds: float
+) -> Decision:
+    scores: Mapping[str, float] = {}
+    try:
+        # Without a ground truth: a look-up may cost more than this judge.
+        async with asyncio.timeout(min(seconds, FIRST_SECONDS)):
+            scores = (await judging(job.record)).metrics
+    except BudgetExceededError:
+        raise
+    except BaseException as error:  # a judge of the user's may raise anything
+        if _is_cancelled(error):
+            raise
+        guard.swallow(error)  # the sampler sees that there are no scores
+    before = job.decision or Decision(sampled=True, rate=1.0, reason="", undecided=True)
+    return decider.decide_scored(replace(job.facts, first_scores=scores), before)
 
 
 LOOKUP_THREADS: Final = 8
@@ -163,6 +141,21 @@ class Evaluator:
         """End the threads of synchronous look-ups."""
         self._pool.close()
 
+    async def conclude(self, job: Job, seconds: float) -> Outcome:
+        """As ``evaluate``, whatever is raised: the work of a task in a context of its own.
+
+        Instrumentation is suppressed in it: the judge's requests stay out of the application's
+        traces, and a judge that is built on a framework is not captured as a query.
+        """
+        suppress()
+        try:
+            return await self.evaluate(job, seconds)
+        except asyncio.CancelledError:  # by us: the core turns a judge's own into an error
+            return Outcome(status=Status.SHUTDOWN)
+        except BaseException as error:  # noqa: BLE001 - on our own thread no other code can receive it
+            self._guard.swallow(error)
+            return Outcome(status=Status.JUDGE_ERROR, reason="claimspan failed inside")
+
     async def evaluate(self, job: Job, seconds: float) -> Outcome:
         """Evaluate a job.
 
@@ -190,7 +183,7 @@ class Evaluator:
         # Both judges share the time of the job.
         began = time.monotonic()
         try:
-            decision = await self._first_look.decide(job, seconds)
+            decision = await self._first_look(job, seconds)
         except BudgetExceededError as error:
             return Outcome(status=Status.OVER_BUDGET, reason=str(error))
         if not decision.sampled:

@@ -12,7 +12,7 @@ import os
 import sys
 import time
 from collections.abc import Callable
-from contextlib import suppress as ignore
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
@@ -42,7 +42,6 @@ from claimspan_tracing.dispatch.process import (
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.job import Job, JobKey, Outcome
 from claimspan_tracing.records.table import Records
-from claimspan_tracing.suppression import suppress
 
 __all__ = [
     "CONCURRENCY",
@@ -159,7 +158,7 @@ class LocalDispatcher:
         """Evaluate with the whole of a core from now on: the process is ending."""
         self._pace.release()
         if self._process is not None:
-            with ignore(RuntimeError):  # the thread was stopped, or has not started
+            with suppress(RuntimeError):  # the thread was stopped, or has not started
                 self._thread.call(self._process.release)
 
     @property
@@ -234,7 +233,7 @@ def by_length(here: Judging, there: Judging) -> Judging:
     async def evaluate(record: RagRecord) -> Evaluation:
         texts = [record.response, record.ground_truth or "", *(c.text for c in record.chunks)]
         if max(map(len, texts)) > STEP_CHARACTERS:
-            with ignore(CannotStartError):
+            with suppress(CannotStartError):
                 return await there(record)
         return await here(record)
 
@@ -254,9 +253,8 @@ class _Running:
 class JudgeThread:
     """Evaluates jobs on an event loop of its own, a few at a time.
 
-    Each evaluation runs in an empty context with instrumentation suppressed: the judge's requests
-    stay out of the application's traces, and a judge that is built on a framework is not captured
-    as a query. A thread that a judge starts by itself has to be given a copy of that context.
+    Each evaluation runs in a context of its own. A thread that a judge starts by itself has to be
+    given a copy of it.
     """
 
     def __init__(
@@ -391,17 +389,9 @@ class JudgeThread:
         self._fill()
 
     async def _run(self, job: Job, waited: float) -> None:
-        """Evaluate a job and deliver its outcome, whatever the judge raises."""
-        suppress()
         keep_pace(self._pace)
-        try:
-            # The time for a job counts from when it began to wait.
-            outcome = await self._evaluator.evaluate(job, DEADLINE_SECONDS - waited)
-        except asyncio.CancelledError:  # by us: the core turns a judge's own into an error
-            outcome = Outcome(status=Status.SHUTDOWN)
-        except BaseException as error:  # noqa: BLE001 - on our own thread no other code can receive it
-            self._guard.swallow(error)
-            outcome = Outcome(status=Status.JUDGE_ERROR, reason="claimspan failed inside")
+        # The time for a job counts from when it began to wait.
+        outcome = await self._evaluator.conclude(job, DEADLINE_SECONDS - waited)
         self._running.pop(job.key, None)
         self._pace.note_evaluation()
         if not self._given_up:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Coroutine
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import Context
 from functools import partial
 from queue import Empty
-from typing import Final, TypeVarTuple
+from typing import Final, TypeVar, TypeVarTuple
 
 from claimspan.daemon_threads import DaemonThread, SimpleQueue, has_greenlets, start_daemon
 from claimspan_tracing.blocking import free_context, is_watched, let_thread_block
@@ -32,6 +32,7 @@ PROMPT_SECONDS: Final = 0.02
 BATCH: Final = 64
 """Records read in one go, so that timers and outcomes get their turn between them."""
 
+_T = TypeVar("_T")
 _Ts = TypeVarTuple("_Ts")
 
 
@@ -186,13 +187,30 @@ class LoopThread:
             RuntimeError: The thread was stopped, or none can be started any more because the
                 interpreter is shutting down.
         """
+        self._started().call_soon_threadsafe(callback, *args, context=free_context())
+
+    def submit(self, work: Coroutine[object, object, _T]) -> Future[_T]:
+        """Run a coroutine as a task; to cancel the future cancels it. From any other thread.
+
+        Raises:
+            RuntimeError: As ``call``.
+        """
+        try:
+            loop = self._started()
+        except RuntimeError:
+            work.close()
+            raise
+        # The task has a copy of this context.
+        return free_context().run(asyncio.run_coroutine_threadsafe, work, loop)
+
+    def _started(self) -> asyncio.AbstractEventLoop:
         self.start()
         if self._loop is None or self._stopped:
             raise RuntimeError(f"{self._name} is stopped")
         if not self._may_block and is_watched():
             self._may_block = True
             self._loop.call_soon_threadsafe(let_thread_block, context=Context())
-        self._loop.call_soon_threadsafe(callback, *args, context=free_context())
+        return self._loop
 
     def stop(self, timeout: float) -> None:
         """Cancel every task and end the thread, waiting at most ``timeout`` seconds."""

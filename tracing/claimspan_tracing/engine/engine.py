@@ -47,16 +47,11 @@ from claimspan_tracing.lifecycle import (
 from claimspan_tracing.options import Settings
 from claimspan_tracing.records import Event, Exports, Record, Records, Stats
 from claimspan_tracing.spool import Spool
-from claimspan_tracing.write.evaluation_span import EvaluationSpan
+from claimspan_tracing.write.evaluation_span import write_claims
 from claimspan_tracing.write.remade import RemadeSpans
-from claimspan_tracing.write.scores import Scores
-from claimspan_tracing.write.signals import (
-    EvaluationEvents,
-    EvaluationMetrics,
-    ScoreHistogram,
-    watch,
-)
-from claimspan_tracing.write.sinks import Sink, SuppressedSink, without_content
+from claimspan_tracing.write.scores import write_scores
+from claimspan_tracing.write.signals import Signals, watch
+from claimspan_tracing.write.sinks import without_content, written_by
 from claimspan_tracing.write.spans import BARE_ROOT
 from claimspan_tracing.write.writer import Writer
 
@@ -146,14 +141,16 @@ class Engine:
         if settings.alerts:
             self._own_sinks.append(AlertSink(settings.alerts, settings.on_alert, guard))
         self._deliveries = DeliveringSinks([*settings.sinks, *self._own_sinks], guard)
-        given: list[Sink] = [*map(SuppressedSink, settings.sinks), *self._own_sinks]
+        given = [*written_by(settings.sinks), *(sink.write for sink in self._own_sinks)]
+        signals = Signals()
         self._writer = Writer(
             records,
             guard,
-            Scores(self._tracer),
-            EvaluationSpan(self._tracer),
+            partial(write_scores, self._tracer),
+            partial(write_claims, self._tracer),
             # Ours start spans and emit events, which a suppressed tracer would not.
-            (EvaluationEvents(), ScoreHistogram(), EvaluationMetrics(), *given),
+            (*signals.of_a_record, *given),
+            signals,
             capture_content=settings.capture_content,
             is_shut_down=lambda: source.is_shut_down,
             # Scores leave the process with the spans, or by a sink of the application.
@@ -176,7 +173,7 @@ class Engine:
             settings.redaction,
             is_safe_in_memory=not settings.serverless,
         )
-        self._feedback = FeedbackDesk(settings, self._decider, self._evaluations, guard)
+        self._feedback = FeedbackDesk(settings, self._decider, self._evaluations, signals, guard)
         self._evaluations.on_skipped = self._feedback.keep
         self._reading = Reading(
             settings,

@@ -18,7 +18,7 @@ from claimspan_tracing.engine.evaluations import Evaluations
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.job import GeneratorRun, Job, JobKey
 from claimspan_tracing.options import Settings
-from claimspan_tracing.write.signals import FeedbackEvents, FeedbackHistogram
+from claimspan_tracing.write.signals import Signals
 
 __all__ = ["Feedback", "FeedbackDesk", "checked_feedback"]
 
@@ -71,6 +71,7 @@ class FeedbackDesk:
         settings: Settings,
         decider: Decider,
         evaluations: Evaluations,
+        signals: Signals,
         guard: Guard,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -80,6 +81,7 @@ class FeedbackDesk:
             settings: The options of the monitor.
             decider: Decides about records once more.
             evaluations: Takes those that are evaluated late.
+            signals: Takes what users say.
             guard: Counts what the redactor and the providers of events and metrics raise.
             clock: Returns seconds that never go back.
         """
@@ -89,7 +91,7 @@ class FeedbackDesk:
         self._decider = decider
         self._evaluations = evaluations
         self._clock = clock
-        self._writers = (FeedbackEvents(), FeedbackHistogram())
+        self._signals = signals
         # Both from the oldest to the newest.
         self._jobs: OrderedDict[JobKey, _Kept] = OrderedDict()
         self._characters = 0
@@ -112,9 +114,9 @@ class FeedbackDesk:
 
     def emit(self, feedback: Feedback) -> None:
         """Write feedback as an event and as a metric; on any thread."""
-        for writer in self._writers:
-            with self._guard:  # a fault of the one keeps back neither the other nor the decision
-                writer.write(feedback.trace_id, feedback.span_id, feedback.value)
+        self._signals.write_feedback(
+            feedback.trace_id, feedback.span_id, feedback.value, self._guard
+        )
 
     def value_for(self, key: JobKey) -> float | None:
         """Return the feedback that came before its record was read; None if none did."""

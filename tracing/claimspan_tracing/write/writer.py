@@ -18,8 +18,8 @@ from claimspan_tracing.records.table import Records
 from claimspan_tracing.suppression import run_unsuppressed
 from claimspan_tracing.text import clean, cut
 from claimspan_tracing.write.attributes import sample_of
-from claimspan_tracing.write.signals import RecordCounter
-from claimspan_tracing.write.sinks import Finished, Sink, finished_without_content
+from claimspan_tracing.write.signals import Signals
+from claimspan_tracing.write.sinks import Finished, Write, finished_without_content
 from claimspan_tracing.write.spans import BARE_ROOT, UnstartedSpan
 
 __all__ = ["Writer"]
@@ -40,23 +40,25 @@ class Writer:
         self,
         records: Records,
         guard: Guard,
-        scores: Sink,
-        claims: Sink,
-        sinks: Sequence[Sink],
+        scores: Write,
+        claims: Write,
+        sinks: Sequence[Write],
+        signals: Signals,
         *,
-        capture_content: bool = True,
-        is_shut_down: Callable[[], bool] = lambda: False,
-        exports: Callable[[], bool] = lambda: True,
-        announce: Callable[[Status, Outcome], None] = lambda _status, _outcome: None,
+        capture_content: bool,
+        is_shut_down: Callable[[], bool],
+        exports: Callable[[], bool],
+        announce: Callable[[Status, Outcome], None],
     ) -> None:
         """Connect the writer.
 
         Args:
             records: The table, which gives each state to one caller alone, and counts it.
             guard: Swallows and counts what a sink or a span processor raises.
-            scores: The first sink; the state depends on it.
-            claims: The second sink, called while the root is open.
-            sinks: The other sinks, in order; none of them changes the state.
+            scores: Comes first; the state depends on it.
+            claims: Comes second, while the root is open.
+            sinks: Come last, in order; none of them changes the state.
+            signals: Counts the states.
             capture_content: Whether sinks get texts, beside ids, counts, labels and scores.
             is_shut_down: Whether the tracer provider was shut down, and exports nothing any more.
             exports: Whether the tracer provider has anything that exports spans.
@@ -67,11 +69,11 @@ class Writer:
         self._scores = scores
         self._claims = claims
         self._sinks = tuple(sinks)
+        self._signals = signals
+        self._capture_content = capture_content
         self._is_shut_down = is_shut_down
         self._exports = exports
         self._announce = announce
-        self._counter = RecordCounter()
-        self._capture_content = capture_content
 
     def finish(self, record: Record, outcome: Outcome) -> bool:
         """Write the outcome of an open record and end its spans.
@@ -140,7 +142,7 @@ class Writer:
         late = replace(outcome, late=True)
         self._try(self._scores, self._shown(Finished(_decided(job, outcome), late)))
 
-    def _settle(self, record: Record, outcome: Outcome, sinks: Sequence[Sink]) -> None:
+    def _settle(self, record: Record, outcome: Outcome, sinks: Sequence[Write]) -> None:
         """Write a record in a copy of its request's context, and count the state written."""
         status = Status.JUDGE_ERROR  # should writing fail altogether, the record is counted still
         try:
@@ -152,13 +154,13 @@ class Writer:
         with self._guard:
             self._announce(status, outcome)
         with self._guard:
-            self._counter.count(status, time.monotonic() - record.accepted_at)
+            self._signals.count(status, time.monotonic() - record.accepted_at)
         known = outcome.ground_truth is not None
         self._records.finished(status, with_ground_truth=known)
         if record.safe is not None:
             record.safe.set()
 
-    def _write(self, record: Record, outcome: Outcome, sinks: Sequence[Sink]) -> Status:
+    def _write(self, record: Record, outcome: Outcome, sinks: Sequence[Write]) -> Status:
         if outcome.status is Status.EVALUATED and self._is_shut_down():
             outcome = Outcome(status=Status.SHUTDOWN, reason="the tracer provider was shut down")
         finished = None
@@ -175,7 +177,7 @@ class Writer:
                 record.root.set_attributes(sample_of(decision))
         with self._guard:
             _write_state(record.root, outcome)
-        if finished is not None:
+        if finished is not None and outcome.evaluation is not None:
             self._try(self._claims, finished)
         for span, ended in record.ends():
             self._end(span, ended)
@@ -194,7 +196,7 @@ class Writer:
 
     def _with_scores(self, finished: Finished) -> Finished:
         """Write the scores first; without them the record is not evaluated."""
-        if self._try(self._scores, finished):
+        if finished.outcome.evaluation is None or self._try(self._scores, finished):
             return finished
         failed = Outcome(
             status=Status.JUDGE_ERROR,
@@ -216,9 +218,9 @@ class Writer:
         if isinstance(span, UnstartedSpan):
             self._records.span_lost()
 
-    def _try(self, sink: Sink, finished: Finished) -> bool:
+    def _try(self, write: Write, finished: Finished) -> bool:
         try:
-            sink.write(finished)
+            write(finished)
         except BaseException as error:  # noqa: BLE001 - on our own thread no other code can receive it
             self._guard.swallow(error)
             return False
