@@ -177,7 +177,7 @@ class Process:
         tree = RunTree(NonRecordingSpan(ids), _READER, _EMPTY, size=RECORD_BYTES)
         key = format_trace_id(ids.trace_id), format_span_id(ids.span_id)
         record = Record(key, INVALID_SPAN, None, _EMPTY, tree=tree)
-        self.records.produced()
+        self.records.count("produced")
         self.records.add(record)
         if self.records.give_place(record, tree):
             self._worker.wake()

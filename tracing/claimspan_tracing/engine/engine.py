@@ -171,7 +171,7 @@ class Engine:
             guard,
             settings.hold_seconds,
             settings.redaction,
-            is_safe_in_memory=not settings.serverless,
+            not settings.serverless,
         )
         self._feedback = FeedbackDesk(settings, self._decider, self._evaluations, signals, guard)
         self._evaluations.on_skipped = self._feedback.keep
@@ -263,9 +263,9 @@ class Engine:
         """Take a tree whose root has ended, and whose spans are ours."""
         self._get_ready()
         record = Record.of(tree)
-        self.records.produced()
+        self.records.count("produced")
         if tree.failed:
-            self.records.span_lost()
+            self.records.count("spans_lost")
             self._writer.refuse(record, Status.JUDGE_ERROR)
         elif tree.span.is_recording():
             record.safe = threading.Event() if self._waits_until_safe else None
@@ -280,7 +280,7 @@ class Engine:
     def submit_ended(self, tree: RunTree) -> None:
         """Take a tree whose spans others have made and ended; scores go to a carrier."""
         self._get_ready()
-        self.records.produced()
+        self.records.count("produced")
         self._accept(Record.of(tree), tree)
 
     def _accept(self, record: Record, tree: RunTree) -> None:
@@ -454,7 +454,7 @@ class Engine:
         """End threads, open runs and open records, and have the spans exported."""
         for tree in self.table.close_all():
             with self.guard:
-                self.records.produced()
+                self.records.count("produced")
                 self._refuse(Record.of(tree), tree, Status.SHUTDOWN)
         self._evaluations.stop(seconds_left(deadline) / STOP_SHARE)
         self._worker.stop(seconds_left(deadline) / STOP_SHARE)
@@ -496,8 +496,7 @@ class Engine:
 
     def _has_dropped_none(self) -> bool:
         """Whether neither a record nor a span was lost since the last flush."""
-        lost = self.records.dropped + self.records.spans_lost
-        lost += self._exports.failures + self._deliveries.lost
+        lost = self.records.lost + self._deliveries.lost
         before, self._dropped_before_flush = self._dropped_before_flush, lost
         return lost == before
 
