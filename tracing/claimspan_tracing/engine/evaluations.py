@@ -71,8 +71,8 @@ class Evaluations:
     remade: RemadeSpans
     guard: Guard
     hold_seconds: float
-    redaction: Redaction | None
-    is_safe_in_memory: bool
+    redaction: Redaction | None = None
+    is_safe_in_memory: bool = False
     """Whether no query waits any longer for a record that the spool has refused; else until it has
     its state."""
     on_skipped: Callable[[Job, Job, Context], None] | None = None

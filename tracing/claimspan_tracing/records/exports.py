@@ -156,7 +156,7 @@ class Exports:
     def report(self, spans: Sequence[ReadableSpan], *, exported: bool) -> None:
         """Take the result of one export; called by exporters on their threads, does not raise."""
         # In a forked child the lock may be held for ever, by a thread that stayed with the parent.
-        if os.getpid() != self._process:
+        if os.getpid() != self._process or (exported and not self._whose):
             return
         with self.guard:
             ours = [span for span in spans if _is_ours(span)]

@@ -113,7 +113,9 @@ class Signals:
 
     def write_scores(self, finished: Finished) -> None:
         """Record each score in the histogram, with an exemplar."""
-        context = context_of(finished.job) if finished.assessments else None
+        if finished.outcome.evaluation is None:
+            return
+        context = context_of(finished.job)
         for each in finished.assessments:
             # The metric alone: each other attribute would multiply the series that backends keep.
             self._scores.record(each.value, {semconv.METRIC_NAME: each.name}, context=context)

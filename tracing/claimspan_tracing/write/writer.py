@@ -18,6 +18,7 @@ from claimspan_tracing.records.table import Records
 from claimspan_tracing.suppression import run_unsuppressed
 from claimspan_tracing.text import clean, cut
 from claimspan_tracing.write.attributes import sample_of
+from claimspan_tracing.write.limits import Attributes
 from claimspan_tracing.write.signals import Signals
 from claimspan_tracing.write.sinks import Finished, Write, finished_without_content
 from claimspan_tracing.write.spans import BARE_ROOT, UnstartedSpan
@@ -49,13 +50,13 @@ class Writer:
     """Come last, in order; none of them changes the state."""
     signals: Signals
     """Counts the states."""
-    capture_content: bool
+    capture_content: bool = True
     """Whether sinks get texts, beside ids, counts, labels and scores."""
-    is_shut_down: Callable[[], bool]
+    is_shut_down: Callable[[], bool] = lambda: False
     """Whether the tracer provider was shut down, and exports nothing any more."""
-    exports: Callable[[], bool]
+    exports: Callable[[], bool] = lambda: True
     """Whether the tracer provider has anything that exports spans."""
-    announce: Callable[[Status, Outcome], None]
+    announce: Callable[[Status, Outcome], None] = lambda _status, _outcome: None
     """Called with every state and its outcome, after it was written."""
 
     def finish(self, record: Record, outcome: Outcome) -> bool:
@@ -151,15 +152,11 @@ class Writer:
             job = _decided(record.job, outcome)
             finished = self._with_scores(self._shown(Finished(job, outcome, record.spans)))
             outcome = finished.outcome
-        if record.spans is None:
-            with self.guard:
-                record.root.set_attributes(BARE_ROOT)
+        bare = BARE_ROOT if record.spans is None else {}
         decision = outcome.decision or record.decision
-        if decision is not None:
-            with self.guard:
-                record.root.set_attributes(sample_of(decision))
+        sample = {} if decision is None else sample_of(decision)
         with self.guard:
-            _write_state(record.root, outcome)
+            record.root.set_attributes(bare | sample | _state_of(outcome))
         if finished is not None and outcome.evaluation is not None:
             self._try(self.claims, finished)
         for span, ended in record.ends():
@@ -215,8 +212,7 @@ def _decided(job: Job, outcome: Outcome) -> Job:
     return job if outcome.decision is None else replace(job, decision=outcome.decision)
 
 
-def _write_state(span: Span, outcome: Outcome) -> None:
-    if outcome.reason:
-        reason = cut(clean(outcome.reason), MAX_REASON_BYTES)
-        span.set_attribute(semconv.EVALUATION_REASON, reason)
-    span.set_attribute(semconv.EVALUATION_STATUS, outcome.status.value)
+def _state_of(outcome: Outcome) -> Attributes:
+    reason = cut(clean(outcome.reason), MAX_REASON_BYTES)
+    named: Attributes = {semconv.EVALUATION_REASON: reason} if reason else {}
+    return named | {semconv.EVALUATION_STATUS: outcome.status.value}
