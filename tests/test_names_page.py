@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import fields
 from pathlib import Path
-from typing import Final
+from typing import Final, cast
 
 import pytest
 from celery import Celery
@@ -25,6 +25,7 @@ from claimspan_langchain import ClaimspanCallbackHandler
 from claimspan_phoenix import PhoenixWriter
 from claimspan_tracing import Alert, Monitor, Status, semconv
 from claimspan_tracing.monitor import MonitorOptions
+from claimspan_tracing.options import Settings, settings_of
 
 from instruments import INSTRUMENTS
 from lc_pipelines import rag_chain
@@ -89,8 +90,18 @@ def test_an_option_has_its_default_and_an_example_that_a_monitor_takes(
     assert example.startswith(f"{option}=")
     assert isinstance(made, Monitor)
     assert made.shutdown(5)
-    parameters = inspect.signature(Monitor.__init__).parameters
-    assert parameters[option].default == eval(default)  # noqa: S307 - see above
+    said = cast(MonitorOptions, {option: eval(default)})  # noqa: S307 - see above
+    assert comparable(settings_of(said)) == comparable(settings_of({}))
+
+
+def comparable(settings: Settings) -> dict[str, object]:
+    """The settings, with objects that are made anew each time by what they are made from."""
+    values: dict[str, object] = {
+        each.name: getattr(settings, each.name) for each in fields(settings)
+    }
+    for name in ("judge", "sampler", "source"):
+        values[name] = type(values[name]).__name__, getattr(values[name], "rate", 0)
+    return values
 
 
 def test_every_option_of_a_judge_has_an_example_that_a_judge_takes() -> None:

@@ -86,6 +86,9 @@ TRACING_ROOMS: Final[Mapping[str, frozenset[str]]] = {
     "write": SHARED | {"decide", "job", "records"},
     "deliver": SHARED | {"job", "lifecycle", "write"},
     "alert": SHARED | {"decide", "deliver", "estimates", "lifecycle", "write"},
+    "options": SHARED
+    | {"alert", "decide", "deliver", "dispatch", "lifecycle", "providers", "records", "redact"}
+    | {"spool", "write"},
     "engine": SHARED
     | {
         "alert",
@@ -95,14 +98,14 @@ TRACING_ROOMS: Final[Mapping[str, frozenset[str]]] = {
         "dispatch",
         "job",
         "lifecycle",
+        "options",
         "providers",
         "read",
         "records",
         "redact",
     }
     | {"spool", "write"},
-    "options": SHARED | {"alert", "decide", "deliver", "dispatch", "redact", "spool", "write"},
-    "health": SHARED | {"decide", "dispatch", "engine", "providers", "records"},
+    "health": SHARED | {"decide", "dispatch", "options", "providers", "records"},
     "monitor": SHARED
     | {
         "alert",

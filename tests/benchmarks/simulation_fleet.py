@@ -45,6 +45,7 @@ from claimspan_tracing.job import Job, JobKey, Outcome
 from claimspan_tracing.records import Event, Exports, Record, Records
 from claimspan_tracing.spool import Spool
 from claimspan_tracing.write.remade import RemadeSpans
+from claimspan_tracing.write.signals import Signals
 from claimspan_tracing.write.sinks import Finished
 from claimspan_tracing.write.writer import Writer
 
@@ -108,11 +109,8 @@ class _Notes:
             note.scores = finished.outcome.evaluation.metrics
 
 
-class _NoSink:
-    """Writes nothing."""
-
-    def write(self, finished: Finished) -> None:
-        """Write nothing."""
+def _nowhere(_: Finished) -> None:
+    """Write nothing."""
 
 
 class Process:
@@ -152,7 +150,9 @@ class Process:
         self._notes = _Notes(width)
         overload = Overload(loop.time)
         self._decider = Decider(sampler, lambda: self.records.fullness, self._guard, overload)
-        self._writer = Writer(self.records, self._guard, _NoSink(), _NoSink(), [self._notes])
+        self._writer = Writer(
+            self.records, self._guard, _nowhere, _nowhere, [self._notes.write], Signals()
+        )
         self._worker = Worker(self.records.next_unread, self._process, self._guard)
         self._evaluations = self._make_evaluations(judge, budget)
         self._evaluations.start()
@@ -177,7 +177,7 @@ class Process:
         tree = RunTree(NonRecordingSpan(ids), _READER, _EMPTY, size=RECORD_BYTES)
         key = format_trace_id(ids.trace_id), format_span_id(ids.span_id)
         record = Record(key, INVALID_SPAN, None, _EMPTY, tree=tree)
-        self.records.produced()
+        self.records.count("produced")
         self.records.add(record)
         if self.records.give_place(record, tree):
             self._worker.wake()

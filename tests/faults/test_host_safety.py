@@ -35,11 +35,11 @@ PLACES = [
     "claimspan_tracing.records.table.Records.wait_for_judge",
     "claimspan_tracing.dispatch.judging.LocalDispatcher.dispatch",
     "claimspan_tracing.dispatch.evaluator.Evaluator.evaluate",
-    "claimspan_tracing.write.scores.Scores.write",
-    "claimspan_tracing.write.evaluation_span.EvaluationSpan.write",
-    "claimspan_tracing.write.signals.EvaluationEvents.write",
-    "claimspan_tracing.write.signals.ScoreHistogram.write",
-    "claimspan_tracing.write.signals.RecordCounter.count",
+    "claimspan_tracing.engine.engine.write_scores",
+    "claimspan_tracing.engine.engine.write_claims",
+    "claimspan_tracing.write.signals.Signals.write_events",
+    "claimspan_tracing.write.signals.Signals.write_scores",
+    "claimspan_tracing.write.signals.Signals.count",
 ]
 
 

@@ -22,7 +22,7 @@ from claimspan.errors import ConfigError
 from claimspan_langchain import ClaimspanCallbackHandler
 from claimspan_tracing import Decision, Finished, Job, Monitor, Outcome, Status
 from claimspan_tracing.job import GeneratorRun, RetrieverRun
-from claimspan_tracing.write.scores import Scores
+from claimspan_tracing.write.scores import write_scores
 
 from lc_pipelines import Shelf, answer_to, rag_chain
 from support import MonitorFactory, Spans, attributes, ids, score_names
@@ -241,12 +241,12 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from claimspan_tracing import Finished, Job, Outcome
-from claimspan_tracing.write.scores import Scores
+from claimspan_tracing.write.scores import write_scores
 exporter, provider = InMemorySpanExporter(), TracerProvider()
 provider.add_span_processor(SimpleSpanProcessor(exporter))
 job = Job.from_json(pathlib.Path("job.json").read_bytes())
 outcome = Outcome.from_json(pathlib.Path("outcome.json").read_bytes())
-Scores(lambda: provider.get_tracer("claimspan")).write(Finished(job, outcome))
+write_scores(lambda: provider.get_tracer("claimspan"), Finished(job, outcome))
 carrier, annotated = exporter.get_finished_spans()
 assert annotated.links[0].context == carrier.links[0].context
 print(json.dumps({
@@ -292,7 +292,7 @@ def test_a_carrier_with_everything_on_it_stays_below_a_hundred_attributes(
     outcome = Outcome(status=Status.EVALUATED, evaluation=full, late=True)
     spans.exporter.clear()
 
-    Scores(lambda: provider.get_tracer("claimspan")).write(Finished(finished.job, outcome))
+    write_scores(lambda: provider.get_tracer("claimspan"), Finished(finished.job, outcome))
 
     carrier, annotated = spans.all
     assert score_names(carrier) == set(METRICS)

@@ -5,9 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import stat
 import sys
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -215,34 +213,21 @@ async def test_a_record_beside_which_two_processes_have_died_is_judged_by_itself
         assert "while this record was judged" in str(each)
 
 
-async def test_a_folder_that_cannot_be_written_fails_a_record_and_not_the_next(
+async def test_a_process_that_cannot_be_started_fails_a_record_and_not_the_next(
     process: JudgeProcess, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "missing"))
-    with pytest.raises(JudgeError, match=r"its file in TMPDIR \(FileNotFoundError\)"):
-        await _evaluated(process, "one")
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with monkeypatch.context() as patched:
+        patched.setattr(sys, "executable", str(tmp_path / "missing"))
+        with pytest.raises(JudgeError, match=r"it cannot be started \(FileNotFoundError\)"):
+            await _evaluated(process, "one")
 
     assert (await _evaluated(process, "two")).metrics["faithfulness"] == 1.0
 
 
-async def test_what_is_asked_can_be_read_by_its_user_alone_and_goes_with_the_process(
-    process: JudgeProcess, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    held = asyncio.create_task(_evaluated(process, "it is held"))
-    await asked(tmp_path, "it is held", 1)
-    (folder,) = tmp_path.glob("claimspan-*")
-    modes = {each: stat.S_IMODE(each.stat().st_mode) for each in (folder, *folder.iterdir())}
-    (tmp_path / "go").touch()
-    await held
-    # Of what was judged no text stays, though the file does.
-    assert not any(b"it is held" in each.read_bytes() for each in folder.glob("*.db"))
-    process.close(SECONDS)
+async def test_a_record_of_many_times_the_room_of_a_socket_is_judged(process: JudgeProcess) -> None:
+    long = f"one {'word ' * 500_000}"
 
-    assert modes.pop(folder) == 0o700
-    assert {*modes.values()} == {0o600}
-    assert not folder.exists()
+    assert (await _evaluated(process, long)).metrics["faithfulness"] == 1.0
 
 
 # --- usage and budget ---

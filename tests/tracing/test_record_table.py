@@ -50,7 +50,7 @@ def tree() -> RunTree:
 
 def added(records: Records, number: int) -> Record:
     record = Record(job(number).key, INVALID_SPAN, None, Context(), judged=job(number))
-    records.produced()
+    records.count("produced")
     assert records.add(record)
     return record
 

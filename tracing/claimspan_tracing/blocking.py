@@ -57,8 +57,8 @@ def let_thread_block() -> None:
 def free_context(request: Context | None = None) -> Context:
     """Return a copy of the context of a request, or an empty one, in which calls may block."""
     context = Context() if request is None else request.copy()
-    of_context = _of_context(sys.modules.get(_WATCHER))
-    if of_context is not None:
+    watcher = sys.modules.get(_WATCHER)  # a query asks five times
+    if watcher is not None and (of_context := _of_context(watcher)) is not None:
         context.run(of_context.set, True)
     return context
 

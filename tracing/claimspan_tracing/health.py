@@ -34,8 +34,8 @@ from claimspan.errors import ClaimspanError
 from claimspan.judges import Judge
 from claimspan_tracing import semconv
 from claimspan_tracing.dispatch.dispatcher import Dispatcher
-from claimspan_tracing.engine.settings import Settings
 from claimspan_tracing.guard import Guard
+from claimspan_tracing.options import Settings
 from claimspan_tracing.providers.destination import (
     NO_EXPORTER,
     endpoint_variable,

@@ -5,65 +5,28 @@ from __future__ import annotations
 import asyncio
 import inspect
 import weakref
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
-from pathlib import Path
-from typing import NoReturn, Self, SupportsIndex
+from typing import NoReturn, Self, SupportsIndex, Unpack
 
-from opentelemetry.trace import SpanContext, TracerProvider
+from opentelemetry.trace import SpanContext
 
-from claimspan.cost.budget import Budget
 from claimspan.daemon_threads import refuse_eventlet
 from claimspan.errors import ClaimspanError
-from claimspan.evaluation.selection import MetricsLike, Selection, Thresholds
 from claimspan.judges.choice import JudgeLike
-from claimspan_tracing.alert import Alert, OnAlert
 from claimspan_tracing.blocking import may_block
 from claimspan_tracing.capture.hooks import Capture
-from claimspan_tracing.decide.sampling import Sampler, first_judge_of
-from claimspan_tracing.deliver.delivery import OnResult
-from claimspan_tracing.dispatch.dispatcher import Dispatcher
-from claimspan_tracing.dispatch.judging import spare_judge
-from claimspan_tracing.dispatch.pacing import MAX_CPU_SHARE
-from claimspan_tracing.dispatch.process import WorkerKind, checked_worker
 from claimspan_tracing.engine import (
     CapturedRecord,
     Engine,
-    Settings,
     checked_feedback,
     collected_records,
 )
 from claimspan_tracing.health import Diagnosis, diagnose
 from claimspan_tracing.lifecycle import EXIT_TIMEOUT, restart_in_child
 from claimspan_tracing.observed import ObservedReader, ObservedRecord, open_record
-from claimspan_tracing.options import (
-    GroundTruthLike,
-    MonitorOptions,
-    check_names,
-    checked_alerts,
-    checked_budget,
-    checked_capture,
-    checked_count,
-    checked_cpu_share,
-    checked_dispatch,
-    checked_ground_truth,
-    checked_judge,
-    checked_metrics,
-    checked_on_alert,
-    checked_on_result,
-    checked_positive,
-    checked_provider,
-    checked_redaction,
-    checked_sampler,
-    checked_serverless,
-    checked_sinks,
-    checked_spool,
-)
-from claimspan_tracing.providers.chains import wants_whole_values
-from claimspan_tracing.providers.source import TracerSource
-from claimspan_tracing.records.table import MAX_BYTES, MAX_RECORDS, Stats
-from claimspan_tracing.redact.redaction import AUDIENCES, Audience, Redactor
-from claimspan_tracing.write.sinks import Sink
+from claimspan_tracing.options import GroundTruthLike, MonitorOptions, settings_of
+from claimspan_tracing.records.table import Stats
 
 __all__ = ["EXIT_TIMEOUT", "CapturedRecord", "GroundTruthLike", "Monitor", "MonitorOptions"]
 
@@ -146,9 +109,7 @@ class Monitor:
     """
 
     def __new__(cls, *judge: object, **options: object) -> Self:
-        """Refuse options that there are none of, with the name that was meant."""
-        if cls is Monitor:
-            check_names(options)
+        """Note the options and who has given them, before a class derived from it adds its own."""
         made = super().__new__(cls)
         made.given = dict(zip(("judge",), judge, strict=False)) | options
         caller = inspect.currentframe()
@@ -162,62 +123,15 @@ class Monitor:
     made_at: tuple[str, int]
     """File and line of the code that made it, for adapters."""
 
-    def __init__(  # pyright: ignore[reportInconsistentConstructor] - __new__ takes more, to refuse it
-        self,
-        judge: JudgeLike | None = None,
-        *,
-        metrics: MetricsLike | Selection | None = None,
-        thresholds: Thresholds | None = None,
-        ground_truth: GroundTruthLike | None = None,
-        sample: float | Sampler | None = None,
-        hold_seconds: float = 30.0,
-        tracer_provider: TracerProvider | None = None,
-        max_queue_records: int = MAX_RECORDS,
-        max_queue_bytes: int = MAX_BYTES,
-        sinks: Sequence[Sink] = (),
-        on_result: OnResult | None = None,
-        alerts: Sequence[Alert] = (),
-        on_alert: OnAlert | None = None,
-        redact: Redactor | str | None = None,
-        redact_for: Collection[Audience] = AUDIENCES,
-        capture_content: bool = True,
-        budget: Budget | None = None,
-        spool: str | Path | None = None,
-        dispatch: Dispatcher | None = None,
-        serverless: bool = False,
-        exit_timeout: float = EXIT_TIMEOUT,
-        worker: WorkerKind | None = None,
-        max_cpu_share: float = MAX_CPU_SHARE,
+    def __init__(  # pyright: ignore[reportInconsistentConstructor] - __new__ takes the same
+        self, by_place: JudgeLike | None = None, /, **options: Unpack[MonitorOptions]
     ) -> None:
+        if by_place is not None and "judge" in options:
+            raise TypeError("Monitor() got a judge by its place and another one by name")
         try:
             refuse_eventlet()
-            self._settings = Settings(
-                selection=(selection := checked_metrics(metrics, thresholds, dispatch)),
-                judge=(checked := checked_judge(judge, selection, dispatch)),
-                ground_truth=checked_ground_truth(ground_truth),
-                sampler=(sampler := checked_sampler(sample)),
-                tells_cost=sample is None and budget is None,
-                hold_seconds=checked_positive("hold_seconds", hold_seconds),
-                max_records=checked_count("max_queue_records", max_queue_records),
-                max_bytes=checked_count("max_queue_bytes", max_queue_bytes),
-                source=TracerSource(checked_provider(tracer_provider)),
-                sinks=(own_sinks := checked_sinks(sinks)),
-                whole_values=wants_whole_values(own_sinks),
-                keeps_unasked=any(getattr(s, "wants_unasked", False) is True for s in own_sinks),
-                on_result=checked_on_result(on_result, dispatch),
-                alerts=checked_alerts(alerts, selection, dispatch),
-                on_alert=checked_on_alert(on_alert, alerts, dispatch),
-                redaction=checked_redaction(redact, redact_for, dispatch),
-                capture_content=checked_capture(capture_content),
-                budget=checked_budget(budget, checked, first_judge_of(sampler)),
-                spool=checked_spool(spool),
-                dispatcher=checked_dispatch(dispatch, sampler, budget),
-                serverless=checked_serverless(serverless),
-                exit_timeout=checked_positive("exit_timeout", exit_timeout),
-                judge_specs=checked_worker(worker, judge, sampler, dispatch),
-                spare_judge=spare_judge(worker, judge, is_elsewhere=dispatch is not None),
-                max_cpu_share=checked_cpu_share(max_cpu_share),
-            )
+            placed: MonitorOptions = {} if by_place is None else {"judge": by_place}
+            self._settings = settings_of(placed | options)
         except ClaimspanError as error:
             # Without the frames of our checks: who reads the traceback looks for the call.
             raise error.with_traceback(None) from None

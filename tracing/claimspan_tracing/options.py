@@ -1,4 +1,4 @@
-"""The options of a monitor, and the checks that they have to pass."""
+"""The options of a monitor: what may be given, what it stands for, and the checks between."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import inspect
 import math
 import os
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Final, TypedDict
+from typing import Final, TypedDict, TypeVar
 
 from opentelemetry.trace import TracerProvider
 
@@ -27,8 +28,13 @@ from claimspan_tracing.blocking import may_block
 from claimspan_tracing.decide.sampling import RateSampler, Sampler, first_judge_of
 from claimspan_tracing.deliver.delivery import OnResult
 from claimspan_tracing.dispatch.dispatcher import Dispatcher
-from claimspan_tracing.dispatch.pacing import CpuShare
-from claimspan_tracing.dispatch.process import WorkerKind
+from claimspan_tracing.dispatch.judging import spare_judge
+from claimspan_tracing.dispatch.pacing import MAX_CPU_SHARE, CpuShare
+from claimspan_tracing.dispatch.process import JudgeSpec, WorkerKind, checked_worker
+from claimspan_tracing.lifecycle import EXIT_TIMEOUT
+from claimspan_tracing.providers.chains import wants_whole_values
+from claimspan_tracing.providers.source import TracerSource
+from claimspan_tracing.records.table import MAX_BYTES, MAX_RECORDS
 from claimspan_tracing.redact.pii import PiiRedactor
 from claimspan_tracing.redact.redaction import AUDIENCES, Audience, Redaction, Redactor
 from claimspan_tracing.spool.place import check_place
@@ -37,33 +43,22 @@ from claimspan_tracing.write.sinks import Sink
 __all__ = [
     "GroundTruthLike",
     "MonitorOptions",
+    "Settings",
     "check_names",
-    "checked_alerts",
-    "checked_budget",
-    "checked_capture",
-    "checked_count",
-    "checked_cpu_share",
-    "checked_dispatch",
-    "checked_ground_truth",
-    "checked_judge",
-    "checked_metrics",
-    "checked_on_alert",
-    "checked_on_result",
-    "checked_positive",
-    "checked_provider",
-    "checked_redaction",
-    "checked_sampler",
-    "checked_serverless",
-    "checked_sinks",
-    "checked_spool",
+    "may_capture",
+    "settings_of",
 ]
 
 GroundTruthLike = str | Path | Mapping[str, str] | Lookup | GroundTruth
 """What ``Monitor`` takes as ground truth."""
 
+HOLD_SECONDS: Final = 30.0
+
+_F = TypeVar("_F", OnResult | None, OnAlert | None)
+
 
 class MonitorOptions(TypedDict, total=False):
-    """The keyword options of ``Monitor``, as an integration takes them."""
+    """The keyword options of ``Monitor``, which says what each of them means."""
 
     judge: JudgeLike | None
     metrics: MetricsLike | Selection | None
@@ -90,6 +85,100 @@ class MonitorOptions(TypedDict, total=False):
     max_cpu_share: float
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What the options of a monitor stand for; fields with the name of an option are told there."""
+
+    judge: Judge
+    selection: Selection
+    """What is measured, and where it begins to be low."""
+    ground_truth: GroundTruth | None
+    sampler: Sampler
+    tells_cost: bool
+    """Whether the log says what judging costs, since no option says how much to judge."""
+    hold_seconds: float
+    max_records: int
+    max_bytes: int
+    source: TracerSource
+    """Where the spans go."""
+    sinks: tuple[Sink, ...]
+    whole_values: bool
+    """Whether spans go to a backend that shows input and output of a run and nothing else."""
+    keeps_unasked: bool
+    """Whether a run that asked nothing, such as a retriever alone, is a record all the same."""
+    on_result: OnResult | None
+    alerts: tuple[Alert, ...]
+    on_alert: OnAlert | None
+    redaction: Redaction | None
+    capture_content: bool
+    budget: Budget | None
+    spool: Path | None
+    dispatcher: Dispatcher | None
+    serverless: bool
+    exit_timeout: float
+    judge_specs: tuple[JudgeSpec, ...]
+    """What a process of its own makes the judge from, and the sampler's first judge, if there is
+    one; empty if they judge on a thread of this process."""
+    spare_judge: JudgeSpec | None
+    """What a process of its own makes the judge from, for texts that are too long for a thread of
+    this process; None if it cannot be made there."""
+    max_cpu_share: float
+
+
+@may_block()  # files are read, and judges made
+def settings_of(given: MonitorOptions) -> Settings:
+    """Check options, and return what they stand for.
+
+    Raises:
+        ConfigError: A name is no option, a value cannot work, or two cannot go together.
+        GroundTruthError: The file of ground truths cannot be read.
+        MissingExtraError: The built-in redactor needs packages that are not installed.
+    """
+    check_names(given)
+    judge, budget, truth = given.get("judge"), given.get("budget"), given.get("ground_truth")
+    dispatch, worker, sample = given.get("dispatch"), given.get("worker"), given.get("sample")
+    sampler = _sampler(sample)
+    if dispatch is not None:
+        _check_type("dispatch is", dispatch, Dispatcher, "a dispatcher")
+        _check_goes_with_dispatch(given, sampler)
+    selection = Selection.of(given.get("metrics"), given.get("thresholds"))
+    # If a dispatcher takes the records, no judge is needed here: one that needs nothing will do.
+    judges = judge is None and dispatch is not None
+    usable = LexicalJudge() if judges else judge_for(selection, judge)
+    sinks = _sinks(given.get("sinks", ()))
+    share = given.get("max_cpu_share", MAX_CPU_SHARE)
+    CpuShare(share)  # raises for what is no share
+    return Settings(
+        judge=usable,
+        selection=selection,
+        ground_truth=None if truth is None else GroundTruth.of(truth),
+        sampler=sampler,
+        tells_cost=sample is None and budget is None,
+        hold_seconds=_positive("hold_seconds", given.get("hold_seconds", HOLD_SECONDS)),
+        max_records=_count("max_queue_records", given.get("max_queue_records", MAX_RECORDS)),
+        max_bytes=_count("max_queue_bytes", given.get("max_queue_bytes", MAX_BYTES)),
+        source=TracerSource(_provider(given.get("tracer_provider"))),
+        sinks=sinks,
+        whole_values=wants_whole_values(sinks),
+        keeps_unasked=any(getattr(sink, "wants_unasked", False) is True for sink in sinks),
+        on_result=_function("on_result", given.get("on_result")),
+        alerts=_alerts(given.get("alerts", ()), selection, given.get("on_alert")),
+        on_alert=_function("on_alert", given.get("on_alert")),
+        redaction=_redaction(given.get("redact"), given.get("redact_for", AUDIENCES)),
+        capture_content=may_capture(
+            allowed=_switch("capture_content", given.get("capture_content", True))
+        ),
+        budget=_budget(budget, usable, first_judge_of(sampler)),
+        spool=_spool(given.get("spool")),
+        dispatcher=dispatch,
+        serverless=_switch("serverless", given.get("serverless", False)),
+        exit_timeout=_positive("exit_timeout", given.get("exit_timeout", EXIT_TIMEOUT)),
+        judge_specs=checked_worker(worker, judge, sampler, dispatch),
+        spare_judge=spare_judge(worker, judge, is_elsewhere=dispatch is not None),
+        max_cpu_share=share,
+    )
+
+
 def check_names(options: Collection[str]) -> None:
     """Refuse what is no option of a monitor.
 
@@ -105,6 +194,44 @@ def check_names(options: Collection[str]) -> None:
             raise ConfigError(f"a monitor has no option {name!r}: {told}")
 
 
+# --- what cannot go together ----------------------------------------------------------------------
+
+_SCORED_ELSEWHERE: Final = (
+    "{} cannot go with dispatch: the scores are made by the workers, not in this process; give the "
+    "workers a sink"
+)
+_MEASURED_ELSEWHERE: Final = (
+    "metrics and thresholds cannot go with dispatch: the scores are made by the workers; give them "
+    "to these"
+)
+_NOT_WITH_DISPATCH: Final[Mapping[str, str]] = {
+    "metrics": _MEASURED_ELSEWHERE,
+    "thresholds": _MEASURED_ELSEWHERE,
+    "budget": "budget cannot go with dispatch: give the budget to the workers",
+    **{name: _SCORED_ELSEWHERE.format(name) for name in ("on_result", "alerts", "on_alert")},
+}
+"""Options that work only if this process judges."""
+
+
+def _check_goes_with_dispatch(given: MonitorOptions, sampler: Sampler) -> None:
+    for name, why in _NOT_WITH_DISPATCH.items():
+        if given.get(name):
+            raise ConfigError(why)
+    if first_judge_of(sampler) is not None:
+        raise ConfigError(
+            "a sampler with a first judge cannot go with dispatch: the first judge works in this "
+            "process alone; leave its rules out, or judge in this process"
+        )
+    if given.get("redact") is not None and "judge" not in given.get("redact_for", AUDIENCES):
+        raise ConfigError(
+            "redact_for={'export'} cannot go with dispatch: the records would leave this process "
+            "raw; leave redact_for out, or judge in this process"
+        )
+
+
+# --- one option each ------------------------------------------------------------------------------
+
+
 def _wrong_type(what: str, value: object, wanted: str) -> ConfigError:
     return ConfigError(f"{what} of type {type(value).__name__}: give {wanted}")
 
@@ -115,59 +242,7 @@ def _check_type(what: str, value: object, types: type | tuple[type, ...], wanted
         raise _wrong_type(what, value, wanted)
 
 
-# --- what is judged, and how ----------------------------------------------------------------------
-
-
-@may_block()
-def checked_judge(
-    judge: JudgeLike | None, selection: Selection, dispatch: Dispatcher | None = None
-) -> Judge:
-    """Return the judge that the option ``judge`` stands for.
-
-    If a dispatcher takes the records, none is needed here: None is then one that needs nothing.
-
-    Raises:
-        ConfigError: It is no judge, or the name of none, or it cannot judge what is chosen.
-    """
-    if judge is None and dispatch is not None:
-        return LexicalJudge()
-    return judge_for(selection, judge)
-
-
-def checked_metrics(
-    metrics: MetricsLike | Selection | None,
-    thresholds: Thresholds | None,
-    dispatch: Dispatcher | None,
-) -> Selection:
-    """Return what the options ``metrics`` and ``thresholds`` stand for.
-
-    Raises:
-        ConfigError: One of them cannot work, or the scores are made elsewhere.
-    """
-    if dispatch is not None and (metrics is not None or thresholds is not None):
-        raise ConfigError(
-            "metrics and thresholds cannot go with dispatch: the scores are made by the workers; "
-            "give them to these"
-        )
-    return Selection.of(metrics, thresholds)
-
-
-@may_block()
-def checked_ground_truth(value: GroundTruthLike | None) -> GroundTruth | None:
-    """Return what the option ``ground_truth`` stands for.
-
-    Raises:
-        GroundTruthError: The file cannot be read.
-    """
-    return None if value is None else GroundTruth.of(value)
-
-
-def checked_sampler(value: float | Sampler | None) -> Sampler:
-    """Return the sampler that the option ``sample`` stands for; None stands for all records.
-
-    Raises:
-        ConfigError: It is neither a share nor a sampler.
-    """
+def _sampler(value: float | Sampler | None) -> Sampler:
     if isinstance(value, Sampler):
         return value
     if isinstance(value, bool) or not isinstance(value, int | float | None):  # pyright: ignore[reportUnnecessaryIsInstance] - checked for those who do not type-check
@@ -176,12 +251,8 @@ def checked_sampler(value: float | Sampler | None) -> Sampler:
     return RateSampler(1.0 if value is None else float(value))
 
 
-def checked_budget(budget: Budget | None, *judges: Judge | None) -> Budget | None:
-    """Return the budget that these judges will run under.
-
-    Raises:
-        ConfigError: It is none, or it is in dollars and the price of a judge's model is unknown.
-    """
+def _budget(budget: Budget | None, *judges: Judge | None) -> Budget | None:
+    """The budget, which a judge refuses if it is in dollars and the price of its model unknown."""
     if budget is None:
         return None
     _check_type("budget is", budget, Budget, "a Budget")
@@ -191,39 +262,7 @@ def checked_budget(budget: Budget | None, *judges: Judge | None) -> Budget | Non
     return budget
 
 
-def checked_dispatch(
-    dispatch: Dispatcher | None, sampler: Sampler, budget: Budget | None
-) -> Dispatcher | None:
-    """Return the dispatcher that the option ``dispatch`` stands for.
-
-    Raises:
-        ConfigError: It is none, or another option works only if this process judges.
-    """
-    if dispatch is None:
-        return None
-    _check_type("dispatch is", dispatch, Dispatcher, "a dispatcher")
-    if first_judge_of(sampler) is not None:
-        raise ConfigError(
-            "a sampler with a first judge cannot go with dispatch: the first judge works in this "
-            "process alone; leave its rules out, or judge in this process"
-        )
-    if budget is not None:
-        raise ConfigError("budget cannot go with dispatch: give the budget to the workers")
-    return dispatch
-
-
-# --- what is written, and where to ----------------------------------------------------------------
-
-
-def checked_redaction(
-    redact: Redactor | str | None, redact_for: Collection[Audience], dispatch: Dispatcher | None
-) -> Redaction | None:
-    """Return what the options ``redact`` and ``redact_for`` stand for; None without a redactor.
-
-    Raises:
-        ConfigError: One of them is unknown, or both together keep raw texts from no reader.
-        MissingExtraError: The built-in redactor needs packages that are not installed.
-    """
+def _redaction(redact: Redactor | str | None, redact_for: Collection[Audience]) -> Redaction | None:
     # A str is a collection, too: of letters.
     if isinstance(redact_for, str) or not set(redact_for) <= AUDIENCES:
         raise ConfigError(
@@ -236,11 +275,6 @@ def checked_redaction(
         if audiences != AUDIENCES:
             raise ConfigError("redact_for is given without redact: give a redactor as well")
         return None
-    if "judge" not in audiences and dispatch is not None:
-        raise ConfigError(
-            "redact_for={'export'} cannot go with dispatch: the records would leave this process "
-            "raw; leave redact_for out, or judge in this process"
-        )
     wanted = "'pii', or a callable from text to text"
     if isinstance(redact, str):
         if redact != "pii":
@@ -259,40 +293,17 @@ _ON_SPANS: Final = frozenset({"span_only", "span_and_event", "true", "1", "yes",
 """Its values that leave texts on spans; any other forbids them."""
 
 
-def checked_capture(capture_content: bool) -> bool:
+def may_capture(*, allowed: bool) -> bool:
     """Return whether texts are written on spans: unless the option or the environment forbids it.
 
-    Raises:
-        ConfigError: The option is no bool.
+    Args:
+        allowed: The option ``capture_content``.
     """
-    allowed = _checked_switch("capture_content", capture_content)
     said = os.environ.get(CAPTURE_VARIABLE, "").strip().lower()
     return allowed and (not said or said in _ON_SPANS)
 
 
-def checked_serverless(serverless: bool) -> bool:
-    """Return whether each record is evaluated before the pipeline's call returns.
-
-    Raises:
-        ConfigError: The option is no bool.
-    """
-    return _checked_switch("serverless", serverless)
-
-
-def _checked_switch(name: str, value: bool) -> bool:
-    if not isinstance(value, bool):  # pyright: ignore[reportUnnecessaryIsInstance] - checked for those who do not type-check
-        raise ConfigError(f"{name} is {value!r}: give True or False")
-    return value
-
-
-@may_block()
-def checked_spool(value: str | Path | None) -> Path | None:
-    """Return the path that the option ``spool`` stands for.
-
-    Raises:
-        ConfigError: It is no path, there is a link, a directory or a device, or the file is
-            others'.
-    """
+def _spool(value: str | Path | None) -> Path | None:
     if value is None:
         return None
     if not isinstance(value, str | Path):  # pyright: ignore[reportUnnecessaryIsInstance] - checked for those who do not type-check
@@ -302,39 +313,24 @@ def checked_spool(value: str | Path | None) -> Path | None:
     return path
 
 
-def checked_provider(provider: TracerProvider | None) -> TracerProvider | None:
-    """Return the tracer provider.
-
-    Raises:
-        ConfigError: It is none.
-    """
+def _provider(provider: TracerProvider | None) -> TracerProvider | None:
     # By its method: providers of other packages need not inherit from the API's class.
     if provider is not None and not callable(getattr(provider, "get_tracer", None)):
         raise _wrong_type("tracer_provider is", provider, "an OpenTelemetry TracerProvider")
     return provider
 
 
-def checked_sinks(sinks: Sequence[Sink]) -> tuple[Sink, ...]:
-    """Return the sinks.
-
-    Raises:
-        ConfigError: One of them is none.
-    """
+def _sinks(sinks: Sequence[Sink]) -> tuple[Sink, ...]:
     _check_type("sinks is", sinks, (list, tuple), "a list of sinks")
     for sink in sinks:
         _check_type("sinks has a value", sink, Sink, "objects with write(finished)")
     return tuple(sinks)
 
 
-def checked_alerts(
-    alerts: Sequence[Alert], selection: Selection, dispatch: Dispatcher | None
+def _alerts(
+    alerts: Sequence[Alert], selection: Selection, on_alert: OnAlert | None
 ) -> tuple[Alert, ...]:
-    """Return the alerts.
-
-    Raises:
-        ConfigError: One of them is none or is about a score that is not made, two have the same
-            name, or no scores would come here.
-    """
+    """The alerts, each with a name of its own and about a score that is made."""
     _check_type("alerts is", alerts, (list, tuple), "a list of Alert")
     for alert in alerts:
         _check_type("alerts has a value", alert, Alert, "Alert(...)")
@@ -342,84 +338,33 @@ def checked_alerts(
     for name in names:
         if names.count(name) > 1:
             raise ConfigError(f"two alerts are called {name!r}: give each a name of its own")
-    if alerts:
-        _refuse_dispatch("alerts", dispatch)
     check_measured(alerts, selection)
+    if on_alert is not None and not alerts:
+        raise ConfigError("on_alert is given without alerts: give alerts=[Alert(...)] as well")
     return tuple(alerts)
 
 
-def checked_on_alert(
-    on_alert: OnAlert | None, alerts: Sequence[Alert], dispatch: Dispatcher | None
-) -> OnAlert | None:
-    """Return the function that gets what the alerts say.
-
-    Raises:
-        ConfigError: It cannot be called, or there are no alerts.
-    """
-    if on_alert is not None and not alerts:
-        raise ConfigError("on_alert is given without alerts: give alerts=[Alert(...)] as well")
-    _check_call("on_alert", on_alert, dispatch)
-    return on_alert
-
-
-def checked_on_result(on_result: OnResult | None, dispatch: Dispatcher | None) -> OnResult | None:
-    """Return the function that gets results.
-
-    Raises:
-        ConfigError: It cannot be called, or no result would ever come here.
-    """
-    _check_call("on_result", on_result, dispatch)
-    return on_result
-
-
-def _check_call(name: str, call: object, dispatch: Dispatcher | None) -> None:
-    if call is None:
-        return
-    if not callable(call):
+def _function(name: str, call: _F) -> _F:
+    if call is not None and not callable(call):
         raise _wrong_type(f"{name} is", call, "a function")
     if inspect.isgeneratorfunction(call) or inspect.isasyncgenfunction(call):
         raise ConfigError(f"{name} is a generator, whose body would not run: use no yield in it")
-    _refuse_dispatch(name, dispatch)
+    return call
 
 
-def _refuse_dispatch(name: str, dispatch: Dispatcher | None) -> None:
-    if dispatch is not None:
-        raise ConfigError(
-            f"{name} cannot go with dispatch: the scores are made by the workers, not in this "
-            "process; give the workers a sink"
-        )
-
-
-# --- numbers --------------------------------------------------------------------------------------
-
-
-def checked_cpu_share(value: float) -> float:
-    """Return the share of a core that evaluating may take.
-
-    Raises:
-        ConfigError: It is not above 0 and at most 1.
-    """
-    CpuShare(value)
+def _switch(name: str, value: bool) -> bool:
+    if not isinstance(value, bool):  # pyright: ignore[reportUnnecessaryIsInstance] - checked for those who do not type-check
+        raise ConfigError(f"{name} is {value!r}: give True or False")
     return value
 
 
-def checked_positive(name: str, value: object) -> float:
-    """Return a number that has to be positive.
-
-    Raises:
-        ConfigError: It is not.
-    """
+def _positive(name: str, value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
         raise ConfigError(f"{name} is {value!r}: give a positive number")
     return value
 
 
-def checked_count(name: str, value: object) -> int:
-    """Return a number of things, of which there has to be room for one.
-
-    Raises:
-        ConfigError: It is less than 1, or has no end.
-    """
+def _count(name: str, value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 1 <= value < math.inf:
         raise ConfigError(f"{name} is {value!r}: give a whole number of at least 1")
     return int(value)

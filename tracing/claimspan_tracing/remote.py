@@ -5,14 +5,12 @@ It is what a worker consists of, whatever brings the jobs: a broker, a file, a q
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import signal
 import sys
 import threading
 import time
 from collections.abc import Sequence
-from concurrent.futures import Future
 from contextlib import AbstractContextManager, nullcontext
 from contextlib import suppress as ignore
 from contextvars import Context
@@ -28,7 +26,6 @@ from claimspan.evaluation.selection import MetricsLike, Selection, Thresholds
 from claimspan.judges import Judge
 from claimspan.judges.choice import JudgeLike
 from claimspan_tracing import semconv
-from claimspan_tracing.blocking import free_context
 from claimspan_tracing.decide.status import Status
 from claimspan_tracing.deliver.delivery import DeliveringSinks
 from claimspan_tracing.dispatch.daemon_executor import DaemonExecutor
@@ -37,23 +34,12 @@ from claimspan_tracing.dispatch.loop_thread import LoopThread
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.job import Job, Outcome
 from claimspan_tracing.monitor import Monitor
-from claimspan_tracing.options import (
-    GroundTruthLike,
-    checked_budget,
-    checked_capture,
-    checked_ground_truth,
-    checked_judge,
-    checked_metrics,
-    checked_provider,
-    checked_redaction,
-    checked_sinks,
-)
-from claimspan_tracing.redact.redaction import AUDIENCES, Redactor
+from claimspan_tracing.options import GroundTruthLike, MonitorOptions, may_capture, settings_of
+from claimspan_tracing.redact.redaction import Redactor
 from claimspan_tracing.scope import tracer_of
-from claimspan_tracing.suppression import suppress
-from claimspan_tracing.write.scores import Scores
-from claimspan_tracing.write.signals import EvaluationEvents, EvaluationMetrics, ScoreHistogram
-from claimspan_tracing.write.sinks import Finished, Sink, SuppressedSink, finished_without_content
+from claimspan_tracing.write.scores import write_scores
+from claimspan_tracing.write.signals import Signals
+from claimspan_tracing.write.sinks import Finished, Sink, finished_without_content, written_by
 
 if TYPE_CHECKING:
     from claimspan_tracing.providers.sdk import CarrierProvider
@@ -123,25 +109,33 @@ class RemoteEvaluation:
             ConfigError: An argument cannot work.
             GroundTruthError: The ground-truth file cannot be read.
         """
-        selection = checked_metrics(metrics, thresholds, None)
-        self._judge = checked_judge(judge, selection)
+        options: MonitorOptions = {
+            "judge": judge,
+            "metrics": metrics,
+            "thresholds": thresholds,
+            "ground_truth": ground_truth,
+            "tracer_provider": tracer_provider,
+            "sinks": sinks,
+            "redact": redact,
+            "budget": budget,
+            "worker": "thread",
+        }
+        settings = settings_of(options)
+        self._judge = settings.judge
         self.guard: Final = Guard()
         """Swallows and counts errors of ours and of the sinks."""
         self._evaluator = Evaluator(
-            self._judge,
-            checked_ground_truth(ground_truth),
+            settings.judge,
+            settings.ground_truth,
             self.guard,
-            redaction=checked_redaction(redact, AUDIENCES, None),
-            budget=checked_budget(budget, self._judge),
-            selection=selection,
+            redaction=settings.redaction,
+            budget=settings.budget,
+            selection=settings.selection,
         )
         self._evaluator.prepare()
-        self._provider, self._carriers = _destination(checked_provider(tracer_provider), carriers)
-        self._scores = Scores(self._tracer)
-        own = (EvaluationEvents(), ScoreHistogram(), EvaluationMetrics())
-        given = checked_sinks(sinks)
-        self._sinks: tuple[Sink, ...] = (*own, *map(SuppressedSink, given))
-        self._deliveries = DeliveringSinks(given, self.guard)
+        self._provider, self._carriers = _destination(tracer_provider, carriers)
+        self._sinks = (*Signals().of_a_record, *written_by(settings.sinks))
+        self._deliveries = DeliveringSinks(settings.sinks, self.guard)
         self._deliveries.start()
         self._thread = self._new_thread()
         self._n_threads = 1
@@ -158,20 +152,19 @@ class RemoteEvaluation:
             job: What to evaluate.
             seconds: Time that the evaluation may take.
         """
-        evaluation = _Evaluation(self._evaluator, job, seconds, self.guard)
         if self._n_threads > MAX_THREADS:
             reason = f"the judge blocks {MAX_THREADS} threads: restart the worker"
             return Outcome(status=Status.JUDGE_ERROR, reason=reason)
         thread = self._thread
-        thread.call(evaluation.start)
+        outcome = thread.submit(self._evaluator.conclude(job, seconds))
         try:
-            return evaluation.outcome.result(seconds + GRACE_SECONDS)
+            return outcome.result(seconds + GRACE_SECONDS)
         except TimeoutError:
             self._replace(thread)
             reason = f"the judge blocked its thread for {seconds:g} s"
             return Outcome(status=Status.TIMEOUT, reason=reason)
         except BaseException:  # a limit of the worker's own: the job no longer waits for the judge
-            thread.call(evaluation.cancel)
+            outcome.cancel()
             raise
 
     def write(self, job: Job, outcome: Outcome) -> bool:
@@ -186,7 +179,7 @@ class RemoteEvaluation:
         # An empty context: what is current around the call is no part of the query's trace.
         finished = Finished(job, replace(outcome, late=True))
         # Both may forbid it: the application and the worker.
-        if not checked_capture(job.capture_content):
+        if not may_capture(allowed=job.capture_content):
             finished = finished_without_content(finished)
         return Context().run(self._write, finished)
 
@@ -211,15 +204,15 @@ class RemoteEvaluation:
     def _write(self, finished: Finished) -> bool:
         try:
             with self._known_ids(finished):
-                self._scores.write(finished)
+                write_scores(self._tracer, finished)
             if not self._flush():
                 return False
         except BaseException as error:  # noqa: BLE001 - a processor may raise anything; the caller tries again
             self.guard.swallow(error)
             return False
-        for sink in self._sinks:
+        for write in self._sinks:
             try:
-                sink.write(finished)
+                write(finished)
             except BaseException as error:  # noqa: BLE001 - one sink that fails stops no other
                 self.guard.swallow(error)
         return True
@@ -247,40 +240,6 @@ class RemoteEvaluation:
 
     def _new_thread(self) -> LoopThread:
         return LoopThread("claimspan-judge", self.guard, DaemonExecutor)
-
-
-class _Evaluation:
-    """One evaluation on the judge's thread, and the future that a worker's thread waits for."""
-
-    def __init__(self, evaluator: Evaluator, job: Job, seconds: float, guard: Guard) -> None:
-        self.outcome: Final[Future[Outcome]] = Future()
-        self._evaluator = evaluator
-        self._job = job
-        self._seconds = seconds
-        self._guard = guard
-        self._task: asyncio.Task[None] | None = None
-
-    def start(self) -> None:
-        """Begin; on the judge's thread."""
-        loop = asyncio.get_running_loop()
-        # An empty context for each task: what one judge call sets, the next must not see.
-        self._task = loop.create_task(self._run(), context=free_context())
-
-    def cancel(self) -> None:
-        """Stop the judge; on its thread."""
-        if self._task is not None:
-            self._task.cancel()
-
-    async def _run(self) -> None:
-        suppress()
-        try:
-            outcome = await self._evaluator.evaluate(self._job, self._seconds)
-        except asyncio.CancelledError:  # by us: the core turns a judge's own into an error
-            outcome = Outcome(status=Status.SHUTDOWN)
-        except BaseException as error:  # noqa: BLE001 - on our own thread no other code can receive it
-            self._guard.swallow(error)
-            outcome = Outcome(status=Status.JUDGE_ERROR, reason="claimspan failed inside")
-        self.outcome.set_result(outcome)
 
 
 def _destination(

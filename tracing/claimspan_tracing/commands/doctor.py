@@ -16,7 +16,6 @@ from claimspan.loading import load_object
 from claimspan.text.visible import visible
 from claimspan_tracing.health import Diagnosis, Finding
 from claimspan_tracing.monitor import Monitor
-from claimspan_tracing.options import checked_ground_truth
 
 __all__ = ["doctor"]
 
@@ -63,7 +62,7 @@ def doctor(
         except ClaimspanError as error:
             wrong["judge"] = Finding("judge", "failed", str(error))
         try:
-            truths = checked_ground_truth(ground_truth)
+            truths = None if ground_truth is None else GroundTruth.of(ground_truth)
         except ClaimspanError as error:
             wrong["ground truth"] = Finding("ground truth", "failed", str(error))
         checked = Monitor(usable, ground_truth=truths)

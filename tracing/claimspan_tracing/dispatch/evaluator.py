@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextvars import copy_context
-from dataclasses import replace
+from dataclasses import InitVar, dataclass, field, replace
 from functools import partial
 from typing import Final
 
@@ -29,6 +29,7 @@ from claimspan_tracing.dispatch.process import Judging, is_raised_by_us
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.job import Job, Outcome
 from claimspan_tracing.redact.redaction import Redaction
+from claimspan_tracing.suppression import suppress
 from claimspan_tracing.text import clean
 
 __all__ = ["Evaluator", "FirstLook", "first_look_of"]
@@ -42,50 +43,9 @@ FIRST_METRICS: Final = Selection.of("all")
 """What the first judge measures: a rule may ask for any of them, and it has no ground truth."""
 
 
-class FirstLook:
-    """Has the sampler's first judge evaluate jobs, and the sampler decide on its scores."""
-
-    def __init__(self, judging: Judging, decider: Decider, guard: Guard) -> None:
-        """Set who scores and who decides.
-
-        Args:
-            judging: Has the sampler's first judge evaluate a record.
-            decider: Asks the sampler.
-            guard: Counts what the judge raises.
-        """
-        self._judging = judging
-        self._decider = decider
-        self._guard = guard
-
-    async def decide(self, job: Job, seconds: float) -> Decision:
-        """Decide about a job that was dispatched undecided.
-
-        Args:
-            job: Its decision is undecided.
-            seconds: Time that is left for the job.
-
-        Raises:
-            BudgetExceededError: The budget has too little left for the first judge.
-        """
-        scores = await self._scores(job, min(seconds, FIRST_SECONDS))
-        before = job.decision or Decision(sampled=True, rate=1.0, reason="", undecided=True)
-        return self._decider.decide_scored(replace(job.facts, first_scores=scores), before)
-
-    async def _scores(self, job: Job, seconds: float) -> Mapping[str, float]:
-        """The metrics by the first judge; none if it fails, which the sampler then sees."""
-        try:
-            # Without a ground truth: a look-up may cost more than this judge.
-            async with asyncio.timeout(seconds):
-                evaluation = await self._judging(job.record)
-            return evaluation.metrics
-        except BudgetExceededError:
-            raise
-        except BaseException as error:  # a judge of the user's may raise anything
-            task = asyncio.current_task()
-            if isinstance(error, asyncio.CancelledError) and task and task.cancelling():
-                raise
-            self._guard.swallow(error)
-            return {}
+FirstLook = Callable[[Job, float], Awaitable[Decision]]
+"""Decides about a job that was dispatched undecided, within so many seconds; raises
+``BudgetExceededError`` if the budget has too little left for the first judge."""
 
 
 def first_look_of(
@@ -103,7 +63,25 @@ def first_look_of(
     if judge is None:
         return None
     judging = judging or partial(aevaluate, judge=judge, metrics=FIRST_METRICS, budget=budget)
-    return FirstLook(judging, decider, guard)
+    return partial(_decide_first, judging, decider, guard)
+
+
+async def _decide_first(
+    judging: Judging, decider: Decider, guard: Guard, job: Job, seconds: float
+) -> Decision:
+    scores: Mapping[str, float] = {}
+    try:
+        # Without a ground truth: a look-up may cost more than this judge.
+        async with asyncio.timeout(min(seconds, FIRST_SECONDS)):
+            scores = (await judging(job.record)).metrics
+    except BudgetExceededError:
+        raise
+    except BaseException as error:  # a judge of the user's may raise anything
+        if _is_cancelled(error):
+            raise
+        guard.swallow(error)  # the sampler sees that there are no scores
+    before = job.decision or Decision(sampled=True, rate=1.0, reason="", undecided=True)
+    return decider.decide_scored(replace(job.facts, first_scores=scores), before)
 
 
 LOOKUP_THREADS: Final = 8
@@ -114,54 +92,55 @@ LOOKUP_SECONDS: Final = 10.0
 evaluation for minutes, and a few of them all others."""
 
 
+@dataclass(eq=False)
 class Evaluator:
     """Evaluates jobs: looks up the ground truth, asks the judge, and names what went wrong."""
 
-    def __init__(
-        self,
-        judge: Judge,
-        ground_truth: GroundTruth | None,
-        guard: Guard,
-        *,
-        first_look: FirstLook | None = None,
-        redaction: Redaction | None = None,
-        budget: Budget | None = None,
-        judging: Judging | None = None,
-        selection: Selection | None = None,
-    ) -> None:
-        """Set who decides.
+    judge: InitVar[Judge]
+    ground_truth: GroundTruth | None
+    """None evaluates what needs none."""
+    guard: Guard
+    first_look: FirstLook | None = None
+    """Decides about jobs that were dispatched undecided; None evaluates them."""
+    redaction: Redaction | None = None
+    """What is taken out of ground truths and outcomes."""
+    budget: InitVar[Budget | None] = None
+    judging: Judging | None = None
+    """Has the judge evaluate a record under the budget; None does it here."""
+    selection: Selection = field(default_factory=Selection.of)
+    """What is measured."""
 
-        Args:
-            judge: Gives claims and verdicts.
-            ground_truth: Responses known to be right; None evaluates what needs none.
-            guard: Counts faults of the ground-truth look-up.
-            first_look: Decides about jobs that were dispatched undecided; None evaluates them.
-            redaction: What is taken out of ground truths and outcomes.
-            budget: Bounds the judge, beside a budget of its own.
-            judging: Has the judge evaluate a record under the budget; None does it here.
-            selection: What is measured; None measures the default.
-        """
-        self._first_look = first_look
-        self._selection = selection or Selection.of()
-        self._judging = judging or partial(
-            aevaluate, judge=judge, metrics=self._selection.in_judge, budget=budget
-        )
-        self._ground_truth = ground_truth
-        self._guard = guard
-        self._redaction = redaction
+    def __post_init__(self, judge: Judge, budget: Budget | None) -> None:
+        here = partial(aevaluate, judge=judge, metrics=self.selection.in_judge, budget=budget)
+        self._judging: Judging = self.judging or here
         self._pool = DaemonPool(LOOKUP_THREADS, name="claimspan-lookup")
         # Calls that were given up after ``LOOKUP_SECONDS`` and still occupy a thread.
         self._hanging: set[_LookUp] = set()
 
     def prepare(self) -> None:
         """Start the threads of look-ups and redactors; see ``Dispatcher.start``."""
-        is_blocking = self._ground_truth is not None and self._ground_truth.is_blocking
-        if is_blocking or self._redaction is not None:
+        is_blocking = self.ground_truth is not None and self.ground_truth.is_blocking
+        if is_blocking or self.redaction is not None:
             self._pool.start()
 
     def close(self) -> None:
         """End the threads of synchronous look-ups."""
         self._pool.close()
+
+    async def conclude(self, job: Job, seconds: float) -> Outcome:
+        """As ``evaluate``, whatever is raised: the work of a task in a context of its own.
+
+        Instrumentation is suppressed in it: the judge's requests stay out of the application's
+        traces, and a judge that is built on a framework is not captured as a query.
+        """
+        suppress()
+        try:
+            return await self.evaluate(job, seconds)
+        except asyncio.CancelledError:  # by us: the core turns a judge's own into an error
+            return Outcome(status=Status.SHUTDOWN)
+        except BaseException as error:  # noqa: BLE001 - on our own thread no other code can receive it
+            self.guard.swallow(error)
+            return Outcome(status=Status.JUDGE_ERROR, reason="claimspan failed inside")
 
     async def evaluate(self, job: Job, seconds: float) -> Outcome:
         """Evaluate a job.
@@ -174,15 +153,15 @@ class Evaluator:
             What must not be seen is taken out of it.
         """
         outcome = await self._decided(job, seconds)
-        if self._redaction is None:
+        if self.redaction is None:
             return outcome
-        return await self._pool.run(self._redaction.apply_to_outcome, job, outcome, self._guard)
+        return await self._pool.run(self.redaction.apply_to_outcome, job, outcome, self.guard)
 
     async def _decided(self, job: Job, seconds: float) -> Outcome:
         """Let a first judge decide about a job that was dispatched undecided, then evaluate it."""
         if job.decision is None or not job.decision.undecided:
             return await self._evaluate(job, seconds)
-        if self._first_look is None:
+        if self.first_look is None:
             # A job of another process, from the spool: what would have become of records like it is
             # not known here, so it has no part in means.
             decision = replace(job.decision, undecided=False, counts=False)
@@ -190,7 +169,7 @@ class Evaluator:
         # Both judges share the time of the job.
         began = time.monotonic()
         try:
-            decision = await self._first_look.decide(job, seconds)
+            decision = await self.first_look(job, seconds)
         except BudgetExceededError as error:
             return Outcome(status=Status.OVER_BUDGET, reason=str(error))
         if not decision.sampled:
@@ -235,7 +214,7 @@ class Evaluator:
             if text is None:
                 match, reason = None, "the redactor failed on the ground truth"
             record = record.model_copy(update={"ground_truth": text})
-        evaluation = with_functions(await self._judging(record), self._selection)
+        evaluation = with_functions(await self._judging(record), self.selection)
         status, why = _state_of(evaluation)
         return Outcome(
             status=status, reason=why or reason, evaluation=evaluation, ground_truth=match
@@ -243,23 +222,23 @@ class Evaluator:
 
     async def _for_judge(self, text: str) -> str | None:
         """A ground truth as the judge may see it; None if the redactor failed on it."""
-        if self._redaction is None or self._redaction.spares_judge:
+        if self.redaction is None or self.redaction.spares_judge:
             return text
-        return await self._pool.run(self._redaction.apply_to_text, text, self._guard)
+        return await self._pool.run(self.redaction.apply_to_text, text, self.guard)
 
     async def _find_ground_truth(self, job: Job) -> tuple[GroundTruthMatch | None, str]:
         """The match, and why there is none if the look-up failed: other metrics still stand."""
-        if self._ground_truth is None:
+        if self.ground_truth is None:
             return None, ""
         try:
             async with asyncio.timeout(LOOKUP_SECONDS):
-                match = await self._ground_truth.find(
+                match = await self.ground_truth.find(
                     job.record.query, job.record.metadata, run_blocking=self._run_blocking
                 )
         except BaseException as error:  # the user's own look-up may raise anything
             if _is_cancelled(error):
                 raise
-            self._guard.swallow(error)
+            self.guard.swallow(error)
             return None, f"looking up the ground truth raised {type(error).__name__}"
         if match is None:
             return None, ""

@@ -12,7 +12,7 @@ import os
 import sys
 import time
 from collections.abc import Callable
-from contextlib import suppress as ignore
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
@@ -42,7 +42,6 @@ from claimspan_tracing.dispatch.process import (
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.job import Job, JobKey, Outcome
 from claimspan_tracing.records.table import Records
-from claimspan_tracing.suppression import suppress
 
 __all__ = [
     "CONCURRENCY",
@@ -84,6 +83,7 @@ TakeJob = Callable[[], tuple[Job, float] | None]
 """Returns the next job and the seconds that it has waited; None if there is none."""
 
 
+@dataclass(eq=False)
 class LocalDispatcher:
     """Has the records that wait in the table evaluated on a thread of this process.
 
@@ -91,35 +91,19 @@ class LocalDispatcher:
     the thread past every deadline, another thread takes over.
     """
 
-    def __init__(
-        self,
-        records: Records,
-        evaluator: Evaluator,
-        hold_seconds: float,
-        guard: Guard,
-        max_cpu_share: float = 1.0,
-        process: JudgeProcess | None = None,
-        *,
-        is_spare: bool = False,
-    ) -> None:
-        """Prepare the dispatcher; ``start`` starts its threads.
+    records: Records
+    evaluator: Evaluator
+    hold_seconds: float
+    guard: Guard
+    max_cpu_share: float = 1.0
+    process: JudgeProcess | None = None
+    """Where the evaluator has its judges; None if they are in this process."""
+    is_spare: bool = False
+    """Whether that process is for long texts alone, and starts with the first."""
 
-        Args:
-            records: The table from which rows are taken.
-            evaluator: Evaluates them.
-            hold_seconds: How long the spans of a record wait for its scores.
-            guard: Counts what fails.
-            max_cpu_share: Share of a core that evaluating may take.
-            process: Where the evaluator has its judges; None if they are in this process.
-            is_spare: Whether that process is for long texts alone, and starts with the first.
-        """
-        self._process = process
-        self._is_spare = is_spare
-        self._pace = CpuShare(max_cpu_share)
-        self._records = records
-        self._evaluator = evaluator
-        self._max_wait = STALE_SHARE * hold_seconds
-        self._guard = guard
+    def __post_init__(self) -> None:
+        self._pace = CpuShare(self.max_cpu_share)
+        self._max_wait = STALE_SHARE * self.hold_seconds
         self._deliver: Deliver = lambda _job, _outcome: None  # none is dispatched before ``start``
         self._n_threads = 1
         self._thread = self._new_thread()
@@ -127,12 +111,12 @@ class LocalDispatcher:
     def start(self, deliver: Deliver) -> None:
         """Start the threads, and set where outcomes go."""
         self._deliver = deliver
-        self._evaluator.prepare()
+        self.evaluator.prepare()
         self._thread.start()
-        if self._process is not None:
-            self._process.count_with(self._pace)
-            if not self._is_spare:
-                self._thread.call(self._process.warm_up)
+        if self.process is not None:
+            self.process.count_with(self._pace)
+            if not self.is_spare:
+                self._thread.call(self.process.warm_up)
 
     def dispatch(self, job: Job) -> bool:
         """Let a record wait for the judge; False if too many wait.
@@ -140,8 +124,8 @@ class LocalDispatcher:
         Raises:
             RuntimeError: The dispatcher was stopped, or the interpreter is shutting down.
         """
-        record = self._records.get(job.key)
-        if record is None or not self._records.wait_for_judge(record):
+        record = self.records.get(job.key)
+        if record is None or not self.records.wait_for_judge(record):
             return False
         self._thread.fill()
         return True
@@ -150,7 +134,7 @@ class LocalDispatcher:
         """Take back a record that waits; one under evaluation leaves the concurrency limit."""
         if self._thread.is_blocked and self._n_threads < MAX_THREADS:
             self._replace_thread()
-        if self._records.withdraw(key):
+        if self.records.withdraw(key):
             return True
         self._thread.make_late(key)
         return False
@@ -158,29 +142,29 @@ class LocalDispatcher:
     def hurry(self) -> None:
         """Evaluate with the whole of a core from now on: the process is ending."""
         self._pace.release()
-        if self._process is not None:
-            with ignore(RuntimeError):  # the thread was stopped, or has not started
-                self._thread.call(self._process.release)
+        if self.process is not None:
+            with suppress(RuntimeError):  # the thread was stopped, or has not started
+                self._thread.call(self.process.release)
 
     @property
     def room(self) -> Room | None:
         """The room for evaluations; None while the cost of an evaluation is not known."""
         per_second = self._pace.per_second
-        waiting = self._records.n_waiting
+        waiting = self.records.n_waiting
         return None if per_second is None else Room(per_second, waiting, self._max_wait)
 
     def stop(self, timeout: float) -> None:
         """Cancel what is under evaluation, waiting at most ``timeout`` seconds for the judge."""
         self._thread.stop(timeout)
-        self._evaluator.close()
-        if self._process is not None:
-            self._process.close(KILL_SECONDS)
+        self.evaluator.close()
+        if self.process is not None:
+            self.process.close(KILL_SECONDS)
 
     def _new_thread(self) -> JudgeThread:
-        return JudgeThread(self._take, self._evaluator, self._give, self._guard, self._pace)
+        return JudgeThread(self._take, self.evaluator, self._give, self.guard, self._pace)
 
     def _take(self) -> tuple[Job, float] | None:
-        taken = self._records.take(self._max_wait)
+        taken = self.records.take(self._max_wait)
         if taken is None or taken[0].judged is None:
             return None
         return taken[0].judged, taken[1]
@@ -234,7 +218,7 @@ def by_length(here: Judging, there: Judging) -> Judging:
     async def evaluate(record: RagRecord) -> Evaluation:
         texts = [record.response, record.ground_truth or "", *(c.text for c in record.chunks)]
         if max(map(len, texts)) > STEP_CHARACTERS:
-            with ignore(CannotStartError):
+            with suppress(CannotStartError):
                 return await there(record)
         return await here(record)
 
@@ -251,44 +235,29 @@ class _Running:
     is_cancelled: bool = False
 
 
+@dataclass(eq=False)
 class JudgeThread:
     """Evaluates jobs on an event loop of its own, a few at a time.
 
-    Each evaluation runs in an empty context with instrumentation suppressed: the judge's requests
-    stay out of the application's traces, and a judge that is built on a framework is not captured
-    as a query. A thread that a judge starts by itself has to be given a copy of that context.
+    Each evaluation runs in a context of its own. A thread that a judge starts by itself has to be
+    given a copy of it.
     """
 
-    def __init__(
-        self,
-        take: TakeJob,
-        evaluator: Evaluator,
-        deliver: Deliver,
-        guard: Guard,
-        pace: CpuShare,
-    ) -> None:
-        """Prepare the thread; ``start`` starts it.
+    take: TakeJob
+    evaluator: Evaluator
+    deliver: Deliver
+    guard: Guard
+    pace: CpuShare
+    """The share of a core that evaluating may take."""
 
-        Args:
-            take: Gives the next job.
-            evaluator: Evaluates jobs.
-            deliver: Takes their outcomes.
-            guard: Counts what fails.
-            pace: The share of a core that evaluating may take.
-        """
-        self._take = take
-        self._evaluator = evaluator
-        self._deliver = deliver
-        self._guard = guard
-        self._pace = pace
-        self._thread = LoopThread("claimspan-judge", guard, partial(DaemonExecutor, pace), pace)
+    def __post_init__(self) -> None:
+        executor = partial(DaemonExecutor, self.pace)
+        self._thread = LoopThread("claimspan-judge", self.guard, executor, self.pace)
         # In the order in which they became late, those that are.
         self._running: dict[JobKey, _Running] = {}
         # When the thread was asked for something that it has not come to yet.
         self._asked_at: float | None = None
-        self._is_resting = False
-        self._stopped = False
-        self._given_up = False
+        self._is_resting = self._stopped = self._given_up = False
 
     @property
     def is_blocked(self) -> bool:
@@ -353,7 +322,7 @@ class JudgeThread:
         self._asked_at = None
         # Of a judge that takes long steps the rests are longer than timers may wait for: then the
         # next evaluation begins later.
-        if self._pace.owed > LONGEST_REST:
+        if self.pace.owed > LONGEST_REST:
             # One timer for all that ask meanwhile: each job that is dispatched does.
             if not self._is_resting:
                 self._is_resting = True
@@ -362,7 +331,7 @@ class JudgeThread:
         most = CONCURRENCY + LATE_CONCURRENCY
         # A judge may refuse to be cancelled: its calls are counted until they have ended.
         while self._n_in_time < CONCURRENCY and len(self._running) < most:
-            taken = None if self._stopped else self._take()
+            taken = None if self._stopped else self.take()
             if taken is None:
                 return
             job, waited = taken
@@ -391,22 +360,14 @@ class JudgeThread:
         self._fill()
 
     async def _run(self, job: Job, waited: float) -> None:
-        """Evaluate a job and deliver its outcome, whatever the judge raises."""
-        suppress()
-        keep_pace(self._pace)
-        try:
-            # The time for a job counts from when it began to wait.
-            outcome = await self._evaluator.evaluate(job, DEADLINE_SECONDS - waited)
-        except asyncio.CancelledError:  # by us: the core turns a judge's own into an error
-            outcome = Outcome(status=Status.SHUTDOWN)
-        except BaseException as error:  # noqa: BLE001 - on our own thread no other code can receive it
-            self._guard.swallow(error)
-            outcome = Outcome(status=Status.JUDGE_ERROR, reason="claimspan failed inside")
+        keep_pace(self.pace)
+        # The time for a job counts from when it began to wait.
+        outcome = await self.evaluator.conclude(job, DEADLINE_SECONDS - waited)
         self._running.pop(job.key, None)
-        self._pace.note_evaluation()
+        self.pace.note_evaluation()
         if not self._given_up:
-            with self._guard:
-                self._deliver(job, outcome)
+            with self.guard:
+                self.deliver(job, outcome)
         self._fill()
 
     def _ask(self, callback: Callable[..., None], *args: JobKey) -> None:

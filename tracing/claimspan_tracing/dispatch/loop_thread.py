@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Coroutine
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import Context
+from dataclasses import dataclass
 from functools import partial
 from queue import Empty
-from typing import Final, TypeVarTuple
+from typing import Final, TypeVar, TypeVarTuple
 
 from claimspan.daemon_threads import DaemonThread, SimpleQueue, has_greenlets, start_daemon
 from claimspan_tracing.blocking import free_context, is_watched, let_thread_block
@@ -32,9 +33,11 @@ PROMPT_SECONDS: Final = 0.02
 BATCH: Final = 64
 """Records read in one go, so that timers and outcomes get their turn between them."""
 
+_T = TypeVar("_T")
 _Ts = TypeVarTuple("_Ts")
 
 
+@dataclass(eq=False)
 class Worker:
     """Takes records that were not read and processes them one by one, on a thread of its own.
 
@@ -42,27 +45,17 @@ class Worker:
     delay neither spans nor timers.
     """
 
-    def __init__(
-        self,
-        take: Callable[[], Record | None],
-        process: Callable[[Record], None],
-        guard: Guard,
-        delay_seconds: float = DELAY_SECONDS,
-    ) -> None:
-        """Prepare a worker; no thread starts before it is woken.
+    take: Callable[[], Record | None]
+    """Returns the next record, or None."""
+    process: Callable[[Record], None]
+    """Handles one record; does not raise."""
+    guard: Guard
+    delay_seconds: float = DELAY_SECONDS
+    """How long it waits after it was woken."""
 
-        Args:
-            take: Returns the next record, or None.
-            process: Handles one record; does not raise.
-            guard: Counts what fails.
-            delay_seconds: How long it waits after it was woken.
-        """
-        self._take = take
-        self._delay = delay_seconds
-        self._process = process
-        self._thread = LoopThread("claimspan-worker", guard)
-        self._woken = False
-        self._is_busy = False
+    def __post_init__(self) -> None:
+        self._thread = LoopThread("claimspan-worker", self.guard)
+        self._woken = self._is_busy = False
 
     def wake(self) -> None:
         """Have the queue looked at soon; starts the thread if need be.
@@ -103,14 +96,14 @@ class Worker:
         self._thread.stop(timeout)
 
     def _drain_soon(self) -> None:
-        asyncio.get_running_loop().call_later(self._delay, self._drain)
+        asyncio.get_running_loop().call_later(self.delay_seconds, self._drain)
 
     def _drain(self) -> None:
         for _ in range(BATCH):
             record = self._next()
             if record is None:
                 return
-            self._process(record)
+            self.process(record)
         asyncio.get_running_loop().call_soon(self._drain)
 
     def _next(self) -> Record | None:
@@ -119,14 +112,14 @@ class Worker:
         While records come, the worker looks by itself after each delay: to be woken costs
         the application's thread a system call and, at once, the interpreter's lock.
         """
-        record = self._take()
+        record = self.take()
         if record is None and self._is_busy:
             self._is_busy = False
             self._drain_soon()
         elif record is None:
             # Taken back before the last look: what comes from now on wakes the worker again.
             self._woken = False
-            record = self._take()
+            record = self.take()
             if record is not None:
                 self._woken = True
         if record is not None:
@@ -145,6 +138,7 @@ CANCEL_SECONDS: Final = 1.0
 _CLOCK: Final = (time.monotonic,)
 
 
+@dataclass(eq=False)
 class LoopThread:
     """Runs callbacks and tasks on an event loop in a daemon thread.
 
@@ -153,29 +147,18 @@ class LoopThread:
     with the first call. The application's event loop is never touched.
     """
 
-    def __init__(
-        self,
-        name: str,
-        guard: Guard,
-        executor: Callable[[], ThreadPoolExecutor] | None = None,
-        pace: CpuShare | None = None,
-    ) -> None:
-        """Prepare the thread; it does not start yet.
+    name: str
+    guard: Guard
+    """Counts what callbacks raise."""
+    executor: Callable[[], ThreadPoolExecutor] | None = None
+    """Makes what ``run_in_executor`` uses; None for asyncio's own."""
+    pace: CpuShare | None = None
+    """Bounds the CPU time of the tasks; None does not."""
 
-        Args:
-            name: Name of the thread.
-            guard: Counts what callbacks raise.
-            executor: Makes what ``run_in_executor`` uses; None for asyncio's own.
-            pace: Bounds the CPU time of the tasks; None does not.
-        """
-        self._name = name
-        self._guard = guard
-        self._executor = executor
-        self._pace = pace
+    def __post_init__(self) -> None:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: DaemonThread | None = None
-        self._stopped = False
-        self._may_block = False
+        self._stopped = self._may_block = False
         # Re-entrant: the garbage collector may end a user's stream, and so call us, at any time.
         self._lock = threading.RLock()
 
@@ -186,13 +169,30 @@ class LoopThread:
             RuntimeError: The thread was stopped, or none can be started any more because the
                 interpreter is shutting down.
         """
+        self._started().call_soon_threadsafe(callback, *args, context=free_context())
+
+    def submit(self, work: Coroutine[object, object, _T]) -> Future[_T]:
+        """Run a coroutine as a task; to cancel the future cancels it. From any other thread.
+
+        Raises:
+            RuntimeError: As ``call``.
+        """
+        try:
+            loop = self._started()
+        except RuntimeError:
+            work.close()
+            raise
+        # The task has a copy of this context.
+        return free_context().run(asyncio.run_coroutine_threadsafe, work, loop)
+
+    def _started(self) -> asyncio.AbstractEventLoop:
         self.start()
         if self._loop is None or self._stopped:
-            raise RuntimeError(f"{self._name} is stopped")
+            raise RuntimeError(f"{self.name} is stopped")
         if not self._may_block and is_watched():
             self._may_block = True
             self._loop.call_soon_threadsafe(let_thread_block, context=Context())
-        self._loop.call_soon_threadsafe(callback, *args, context=free_context())
+        return self._loop
 
     def stop(self, timeout: float) -> None:
         """Cancel every task and end the thread, waiting at most ``timeout`` seconds."""
@@ -224,7 +224,7 @@ class LoopThread:
     def _start_thread(self) -> tuple[asyncio.AbstractEventLoop, DaemonThread]:
         loop = self._new_loop()
         try:
-            return loop, start_daemon(partial(Context().run, partial(self._run, loop)), self._name)
+            return loop, start_daemon(partial(Context().run, partial(self._run, loop)), self.name)
         except BaseException:
             loop.close()  # its three open files would stay until garbage is collected
             raise
@@ -238,32 +238,32 @@ class LoopThread:
             made.put(loop)
             Context().run(self._run, loop)
 
-        thread = start_daemon(run, self._name)
+        thread = start_daemon(run, self.name)
         try:
             return made.get(timeout=START_SECONDS), thread
         except Empty:
-            raise RuntimeError(f"{self._name} does not start") from None
+            raise RuntimeError(f"{self.name} does not start") from None
 
     def _new_loop(self) -> asyncio.AbstractEventLoop:
         # A loop keeps the context that it is made in, here that of the first request.
         loop = Context().run(asyncio.new_event_loop)
         loop.time = _CLOCK[0]  # type: ignore[method-assign]  # all its timers go by this
-        if self._executor is not None:
+        if self.executor is not None:
             # Not when it is needed, which the end of a script may outrun.
-            loop.set_default_executor(self._executor())
+            loop.set_default_executor(self.executor())
         return loop
 
     def _run(self, loop: asyncio.AbstractEventLoop) -> None:
         asyncio.set_event_loop(loop)
-        if self._pace is not None:
-            self._pace.begin()
-            self._pace.install(loop)
+        if self.pace is not None:
+            self.pace.begin()
+            self.pace.install(loop)
         while not self._stopped:
             try:
                 loop.run_forever()
             except BaseException as error:  # noqa: BLE001 - a callback that calls sys.exit must not end the thread
-                self._guard.swallow(error)
-        with self._guard:
+                self.guard.swallow(error)
+        with self.guard:
             tasks = asyncio.all_tasks(loop)
             for task in tasks:
                 task.cancel()

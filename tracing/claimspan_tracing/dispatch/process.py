@@ -8,18 +8,17 @@ import logging
 import os
 import signal
 import socket
-import sqlite3
 import subprocess
 import sys
 import sysconfig
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, closing, suppress
 from contextvars import Context, copy_context
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
-from typing import Final, Literal, TypeVar
+from itertools import count
+from typing import Final, Literal
 from weakref import WeakSet
 
 from pydantic import BaseModel, ConfigDict, JsonValue, TypeAdapter, ValidationError
@@ -44,7 +43,6 @@ from claimspan_tracing.blocking import free_context
 from claimspan_tracing.decide.sampling import Sampler, first_judge_of
 from claimspan_tracing.dispatch.dispatcher import Dispatcher
 from claimspan_tracing.dispatch.pacing import CpuShare
-from claimspan_tracing.dispatch.questions import READY, RELEASE, RING, QuestionFile
 
 __all__ = [
     "Failure",
@@ -84,13 +82,15 @@ LONGEST_PAUSE: Final = 30.0
 """Seconds before a process that has died is started again; twice as long after each death in a
 row, so that a judge that dies at once does not occupy the machine by starting."""
 
+ALONE: Final = 2
+"""Processes that have died with a record under way, after which it is judged by itself."""
+
 _WAYS: Final = (
     "give a name ('lexical', 'local', 'openai:MODEL'), or a judge with a method arguments() that "
     "returns the keyword arguments of its class as JSON values; else leave worker='process' out"
 )
 _ARGUMENTS: Final = TypeAdapter[Mapping[str, JsonValue]](Mapping[str, JsonValue])
 
-_T = TypeVar("_T")
 _logger: Final = logging.getLogger("claimspan")
 
 
@@ -309,7 +309,7 @@ class JudgeProcess:
         """Judge with the whole of a core from now on."""
         self.set_up = self.set_up.model_copy(update={"max_cpu_share": 1.0})
         if self._supervisor is not None:
-            self._supervisor.ring(RELEASE)
+            self._supervisor.tell("release")
 
     def close(self, timeout: float) -> None:
         """End the process, and wait for its end; on any thread."""
@@ -331,18 +331,29 @@ class JudgeProcess:
         return self._supervisor
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class _Question:
     """A record that is being judged, and who pays for it."""
 
+    asked: tuple[int, str, str | None]
+    """The place of the judge, the record and the limits of the budget for it, as JSON."""
+
     budget: Budget | None
+
     context: Context
     """Has the meter by which the budget knows the record."""
+
     answer: asyncio.Future[Evaluation]
+
+    deaths: int = 0
+    """Processes that have died while they judged it."""
+
+    is_under_way: bool = False
+    """Whether the process has it."""
 
 
 class _Supervisor:
-    """What belongs to one event loop: the file, its open questions, and the process in charge.
+    """What belongs to one event loop: its open questions, and the process in charge of them.
 
     A record that was under way when a process died is left to the next one. It fails only if it was
     the only one when another died. Of a process that was ended because it did not leave a record
@@ -352,15 +363,15 @@ class _Supervisor:
     def __init__(self, process: JudgeProcess) -> None:
         self.loop: Final = asyncio.get_running_loop()
         self._process: Final = process
-        self._file: QuestionFile | None = None
+        self._numbers: Final = count(1)
         self._questions: dict[int, _Question] = {}
         # What calls have cost, by the key of their reservation; None if that is not known.
         self._spent: dict[str, asyncio.Future[Usage | None]] = {}
         # Bookings outlast the question that they are made for.
         self._booking: set[asyncio.Task[None]] = set()
         self._child: _Child | None = None
-        self._starting: asyncio.TimerHandle | None = None
-        self._n_started = self._deaths = 0
+        self._life: asyncio.Task[None] | None = None
+        self._deaths = 0
         self._not_before = 0.0
         self._refusal = ""
         self._is_over = False
@@ -373,12 +384,9 @@ class _Supervisor:
         if budget is not None:
             per_record = budget.calls_per_record, budget.tokens_per_record
             limits = json.dumps([budget.counts_tokens, *per_record])
-        row = judge, record.model_dump_json(), limits
-        asked = "INSERT INTO question (judge, record, limits) VALUES (?, ?, ?) RETURNING number"
-        number = self._with_file(lambda file: int(file.sql.execute(asked, row).fetchone()[0]))
-        if number is None:
-            raise CannotStartError(self._refusal)
-        question = _Question(budget, copy_context(), self.loop.create_future())
+        asked = judge, record.model_dump_json(), limits
+        number, answer = next(self._numbers), self.loop.create_future()
+        question = _Question(asked, budget, copy_context(), answer)
         self._questions[number] = question
         self.summon()
         try:
@@ -388,131 +396,144 @@ class _Supervisor:
             raise
 
     def summon(self) -> None:
-        """Have the process look into the file; start one if there is none."""
-        if self._child is None and self._starting is None:
-            pause = max(0.0, self._not_before - time.monotonic())
-            self._starting = self.loop.call_later(
-                pause, self._with_file, self._start, context=free_context()
-            )
-        self.ring(RING)
+        """Have the process judge what waits; start one if there is none."""
+        if self._life is None:
+            self._life = self.loop.create_task(self._live(), context=free_context())
+        under_way = [each.deaths for each in self._questions.values() if each.is_under_way]
+        waiting = [each for each in self._questions.items() if not each[1].is_under_way]
+        for number, question in sorted(waiting, key=lambda each: (-each[1].deaths, each[0])):
+            # A record that was under way when a process died may be what killed it. One of these
+            # at a time goes on beside others, and after a second death it goes on by itself: if
+            # the process dies once more, no other record fails for it.
+            most = max(under_way, default=0)
+            is_alone = max(question.deaths, most) >= ALONE
+            is_free = not under_way if is_alone else not (question.deaths and most)
+            if is_free and self._child is not None and self._child.is_ready:
+                question.is_under_way = True
+                under_way.append(question.deaths)
+                self.tell("judge", number, *question.asked)
 
-    def ring(self, what: bytes) -> None:
+    def tell(self, what: str, *values: JsonValue) -> None:
         if self._child is not None:
-            with suppress(OSError):  # it has rung often enough, or the process has ended
-                self._child.bell.send(what)
+            self._child.tell(what, *values)
 
-    def end(self, timeout: float, *, is_here: bool = False) -> None:
-        """End the process and delete the file.
-
-        Args:
-            timeout: Seconds to wait for the end of the process.
-            is_here: On the loop, to begin anew; else on any thread, for good.
-        """
-        child, file = self._child, self._file
-        self._is_over = not is_here
-        if child is not None:
-            child.end(timeout)
-        if file is not None:
-            file.delete()
-        if is_here or not self.loop.is_running():  # else a thread that hangs may be using them
-            self._child = self._file = None
-            if child is not None:
-                self.loop.remove_reader(child.bell)
-                child.bell.close()
-            if file is not None:
-                file.sql.close()
+    def end(self, timeout: float) -> None:
+        """End the process for good, on any thread."""
+        self._is_over = True
+        if self._child is not None:
+            self._child.end(timeout)
 
     def forget_in_fork(self) -> None:
-        """Leave process and file to the parent of this process: they end with it alone."""
+        """Leave the process to the parent of this one: it ends with that alone."""
         if self._child is not None:
             # With this copy of the socket open, it would outlive the parent.
-            self._child.bell.close()
+            self._child.socket.close()
             self._child.process.returncode = 0
-        if self._file is not None:
-            self._file.forget_in_fork()
-        self._child = self._file = None
+            self._child = None
 
-    def _with_file(self, use: Callable[[QuestionFile], _T]) -> _T | None:
-        """Use the file, or a new one; if that fails, so does every question, and this is None."""
-        try:
-            if self._file is None:
-                self._file = QuestionFile()
-            return use(self._file)
-        except (OSError, ValueError, RuntimeError, sqlite3.Error, ConfigError) as error:
-            raised = type(error).__name__
-            self._refuse(f"it cannot be started, or use its file in TMPDIR ({raised})")
-            return None
+    # --- the life of a process ---
 
-    def _start(self, file: QuestionFile) -> None:
-        self._starting = None
+    async def _live(self) -> None:
+        """Start a process after the pause that is due, and leave to the next what it leaves."""
+        await asyncio.sleep(max(0.0, self._not_before - time.monotonic()))
         if self._is_over:
             return
-        told = (self._process.set_up.model_dump_json(), _logger.getEffectiveLevel())
-        file.sql.execute("UPDATE set_up SET content=?, log_level=?, refusal=''", told)
-        self._n_started += 1
-        child = self._child = _Child(file.folder, self._n_started)
-        self.loop.add_reader(child.bell, self._rung, child)
-        self.loop.call_later(START_SECONDS, self._end_unless_ready, child)
+        try:
+            child = self._child = _Child(self._hear)
+            self.loop.call_later(START_SECONDS, self._end_unless_ready, child)
+            with closing(child):
+                await self.loop.create_unix_connection(lambda: child, sock=child.socket)
+                set_up = self._process.set_up.model_dump_json()
+                child.tell("set up", set_up, _logger.getEffectiveLevel())
+                await child.has_ended.wait()
+        except (OSError, ValueError, RuntimeError) as error:
+            self._child = None
+            self._refuse(f"it cannot be started ({type(error).__name__})")
+        else:
+            self._ended(child)
 
     def _end_unless_ready(self, child: _Child) -> None:
-        if child is self._child and not child.is_ready:
-            self._refuse(f"its judge was not made within {START_SECONDS:g} s")
+        if not child.is_ready:
+            child.refusal = f"its judge was not made within {START_SECONDS:g} s"
+            child.end(REAP_SECONDS)
 
-    def _rung(self, child: _Child) -> None:
-        try:
-            rung = child.bell.recv(4_096)
-        except BlockingIOError:
+    def _ended(self, child: _Child) -> None:
+        """Leave what the process was judging to the next one."""
+        how = child.end(REAP_SECONDS)
+        self._child = self._life = None
+        if self._is_over:
             return
-        except OSError:
-            rung = b""
-        if READY in rung:
-            child.is_ready, self._refusal = True, ""
-        if rung:
-            self._with_file(self._look)
-        else:
-            self._with_file(partial(self._ended, child))
-
-    def _look(self, file: QuestionFile) -> None:
-        """Take what the process has written since the last look."""
-        sql = file.sql
-        logged: list[tuple[int, str, int, str]] = sql.execute(
-            "DELETE FROM log RETURNING number, logger, level, text"
-        ).fetchall()
-        for _, logger, level, text in sorted(logged):
-            logging.getLogger(logger).log(level, "%s", text)
-        asked: list[tuple[str, int, str]] = sql.execute(
-            "UPDATE reservation SET state='open' WHERE state='asked' "
-            "RETURNING key, question, maximum"
-        ).fetchall()
-        for key, number, maximum in asked:
-            question = self._questions.get(number)
-            if question is None or question.budget is None:
-                # A thread of a judge goes on after its record was left off.
-                self._admit(key, BudgetExceededError("its record is judged no longer"))
-                continue
-            self._spent[key] = self.loop.create_future()
-            wanted = Usage.model_validate_json(maximum)
-            self._book(question, self._reserve(question.budget, key, wanted))
-        settled: list[tuple[str, str]] = sql.execute(
-            "DELETE FROM reservation WHERE state='spent' RETURNING key, spent"
-        ).fetchall()
-        for key, spent in settled:
-            if key in self._spent:  # else the call was given up before the budget was asked
-                self._spent[key].set_result(Usage.model_validate_json(spent))
-        finished: list[tuple[int, str, str, str, float]] = sql.execute(
-            "DELETE FROM question WHERE state IN ('judged', 'failed') "
-            "RETURNING number, state, result, unbooked, cpu_seconds"
-        ).fetchall()
-        for number, state, result, unbooked, cpu_seconds in finished:
-            self._deaths = 0
-            self._process.pace.count(cpu_seconds)
-            usage, question = Usage.model_validate_json(unbooked), self._questions[number]
-            if question.budget is not None and not usage.is_nothing:
-                self._book(question, question.budget.book(usage))
-            if state == "judged":
-                self._answer(number, Evaluation.model_validate_json(result))
+        self._settle_rest()
+        if child.refusal or (self._deaths and not child.is_ready):
+            self._refuse(child.refusal or f"it has ended before its judge was made: {how}")
+            return
+        under_way = [each for each in self._questions.items() if each[1].is_under_way]
+        for number, question in under_way:
+            question.is_under_way = False
+            if question.answer.done():  # it was cancelled
+                del self._questions[number]
+            elif child.is_overdue or len(under_way) > 1 or not question.deaths:
+                question.deaths += not child.is_overdue
             else:
-                self._answer(number, Failure.model_validate_json(result).error())
+                times = "twice" if question.deaths == 1 else "three times"
+                why = f"the judging process has ended: {how}, {times} while this record was judged"
+                self._answer(number, ChildJudgeError(why))
+        if not child.is_overdue:
+            self._pause(how)
+        if self._questions:
+            self.summon()
+
+    def _refuse(self, reason: str) -> None:
+        """Fail every question; what comes after a pause is asked anew."""
+        self._life = None
+        self._refusal = f"the judging process: {reason}"
+        self._pause(reason)
+        for number in list(self._questions):
+            self._answer(number, CannotStartError(self._refusal))
+
+    def _pause(self, how: str) -> None:
+        pause = min(LONGEST_PAUSE, FIRST_PAUSE * 2.0 ** min(self._deaths, 10))
+        self._deaths += 1
+        self._not_before = time.monotonic() + pause
+        _logger.warning(
+            "claimspan: the judging process has ended (%s); the next starts in %g s", how, pause
+        )
+
+    # --- what it says ---
+
+    def _hear(self, child: _Child, said: JsonValue) -> None:
+        match said:
+            case ["ready"]:
+                child.is_ready, self._refusal = True, ""
+                self.summon()
+            case ["refused", str(reason)]:
+                child.refusal = reason
+            case ["log", str(logger), int(level), str(text)]:
+                logging.getLogger(logger).log(level, "%s", text)
+            case ["reserve", str(key), int(number), str(maximum)]:
+                question = self._questions.get(number)
+                if question is None or question.budget is None:
+                    # A thread of a judge goes on after its record was left off.
+                    self._admit(key, BudgetExceededError("its record is judged no longer"))
+                    return
+                self._spent[key] = self.loop.create_future()
+                wanted = Usage.model_validate_json(maximum)
+                self._book(question, self._reserve(question.budget, key, wanted))
+            case ["spent", str(key), str(spent)] if key in self._spent:
+                self._spent[key].set_result(Usage.model_validate_json(spent))
+            case ["judged" | "failed" as how, int(number), str(result), str(unbooked), float(used)]:
+                self._deaths = 0
+                self._process.pace.count(used)
+                usage, question = Usage.model_validate_json(unbooked), self._questions[number]
+                if question.budget is not None and not usage.is_nothing:
+                    self._book(question, question.budget.book(usage))
+                if how == "judged":
+                    self._answer(number, Evaluation.model_validate_json(result))
+                else:
+                    self._answer(number, Failure.model_validate_json(result).error())
+                self.summon()  # others may have waited for its end
+            case _:  # the call was given up before the budget was asked
+                pass
 
     def _answer(self, number: int, answer: Evaluation | JudgeError) -> None:
         waiting = self._questions.pop(number).answer
@@ -524,78 +545,22 @@ class _Supervisor:
             waiting.set_exception(answer)
             waiting.exception()  # its task may be cancelled at the same time
 
-    # --- the end of a question, and of a process ---
-
     def _cancel(self, number: int) -> None:
         """Take a question back, or have the process leave it off."""
-        if number not in self._questions:
+        question = self._questions.get(number)
+        if question is None:
             return
-        waiting = "DELETE FROM question WHERE number=? AND state='waiting'"
-        taken = "UPDATE question SET state='cancelled' WHERE number=? AND state='taken'"
-        if self._with_file(lambda file: file.sql.execute(waiting, (number,)).rowcount):
+        if not question.is_under_way:
             del self._questions[number]
             return
-        self._with_file(lambda file: file.sql.execute(taken, (number,)))
-        self.summon()
+        self.tell("cancel", number)
         # It stays a question until the process has left it off: what it has cost comes first.
         self.loop.call_later(HEED_SECONDS, self._end_unless_heeded, number, context=free_context())
 
     def _end_unless_heeded(self, number: int) -> None:
         if self._child is not None and number in self._questions:
-            self._with_file(partial(self._ended, self._child, is_overdue=True))
-
-    def _ended(self, child: _Child, file: QuestionFile, *, is_overdue: bool = False) -> None:
-        """Leave what the process was judging to the next one."""
-        how = child.end(REAP_SECONDS)
-        self.loop.remove_reader(child.bell)
-        child.bell.close()
-        self._child = None
-        if self._is_over:
-            return
-        sql = file.sql
-        sql.execute("DELETE FROM reservation WHERE state<>'spent'")
-        self._look(file)
-        self._settle_rest()
-        (refusal,) = sql.execute("SELECT refusal FROM set_up").fetchone()
-        if refusal or (self._deaths and not child.is_ready):
-            self._refuse(refusal or f"it has ended before its judge was made: {how}")
-            return
-        under_way: list[tuple[int, int, str]] = sql.execute(
-            "SELECT number, deaths, state FROM question WHERE owner=?", (child.number,)
-        ).fetchall()
-        for number, deaths, state in under_way:
-            if state == "taken" and (is_overdue or len(under_way) > 1 or not deaths):
-                back = "UPDATE question SET state='waiting', owner=NULL, deaths=? WHERE number=?"
-                sql.execute(back, (deaths + (not is_overdue), number))
-                continue
-            times = "twice" if deaths == 1 else "three times"
-            why = f"the judging process has ended: {how}, {times} while this record was judged"
-            self._answer(number, ChildJudgeError(why))
-            sql.execute("DELETE FROM question WHERE number=?", (number,))
-        if not is_overdue:
-            self._pause(how)
-        if self._questions:
-            self.summon()
-
-    def _refuse(self, reason: str) -> None:
-        """Fail every question; what comes after a pause is asked anew, with another file."""
-        self._refusal = f"the judging process: {reason}"
-        self._pause(reason)
-        if self._starting is not None:
-            self._starting.cancel()
-            self._starting = None
-        self.end(REAP_SECONDS, is_here=True)
-        for number in list(self._questions):
-            self._answer(number, CannotStartError(self._refusal))
-        self._settle_rest()
-
-    def _pause(self, how: str) -> None:
-        pause = min(LONGEST_PAUSE, FIRST_PAUSE * 2.0 ** min(self._deaths, 10))
-        self._deaths += 1
-        self._not_before = time.monotonic() + pause
-        _logger.warning(
-            "claimspan: the judging process has ended (%s); the next starts in %g s", how, pause
-        )
+            self._child.is_overdue = True
+            self._child.end(REAP_SECONDS)
 
     # --- the budget ---
 
@@ -626,28 +591,44 @@ class _Supervisor:
             del self._spent[key]
 
     def _admit(self, key: str, error: BudgetExceededError | None = None) -> None:
-        answered = "UPDATE reservation SET state='answered', refusal=?, is_of_record=? WHERE key=?"
-        row = error and str(error), isinstance(error, RecordLimitError), key
-        self._with_file(lambda file: file.sql.execute(answered, row))
-        self.ring(RING)
+        reason = None if error is None else str(error)
+        self.tell("answer", key, reason, isinstance(error, RecordLimitError))
 
 
-class _Child:
-    """A judging process that was started, and the socket by which both ring."""
+class _Child(asyncio.Protocol):
+    """A judging process that was started, and the socket by which both talk in lines of JSON."""
 
-    def __init__(self, folder: Path, number: int) -> None:
+    def __init__(self, hear: Callable[[_Child, JsonValue], None]) -> None:
+        """Start a process; runs on the loop.
+
+        Args:
+            hear: Gets what it says.
+
+        Raises:
+            OSError: No process can be started.
+        """
+        self._hear = hear
+        self._pieces: list[bytes] = []
+        self._transport: asyncio.WriteTransport | None = None
+        self.has_ended: Final = asyncio.Event()
+        """Set when its socket is closed, and all that it has said was heard."""
+        self.is_ready = False
+        """Whether its judges are made."""
+        self.refusal = ""
+        """Why they cannot be made."""
+        self.is_overdue = False
+        """Whether it was ended because it did not leave off a record."""
         # What this process can import, and nothing that only lies in the working directory. The
         # standard library comes first. An application may put a folder in front of it that has a
         # ``json.py``: it has imported its own ``json`` by then, but a new process has not.
         standard = (sysconfig.get_path("stdlib"), sysconfig.get_config_var("DESTSHARED"))
         known = [each for each in standard if each]  # not every build tells where extensions are
         paths = dict.fromkeys(os.path.abspath(each) for each in (*known, *sys.path))
-        self.bell, theirs = socket.socketpair()
-        self.bell.setblocking(False)
+        self.socket, theirs = socket.socketpair()
         with theirs, ExitStack() as unless_started:
-            unless_started.callback(self.bell.close)
+            unless_started.callback(self.socket.close)
             self.process = subprocess.Popen(  # noqa: S603 - our own module, by our interpreter
-                [sys.executable, "-P", "-m", MODULE, str(folder), str(number)],
+                [sys.executable, "-P", "-m", MODULE],
                 stdin=theirs.fileno(),
                 stdout=subprocess.DEVNULL,
                 # Spans of the judge's requests are the application's to make, and it makes none.
@@ -658,9 +639,11 @@ class _Child:
                 },
             )
             unless_started.pop_all()
-        self.number: Final = number
-        self.is_ready = False
-        """Whether its judges are made."""
+
+    def tell(self, what: str, *values: JsonValue) -> None:
+        """Send it a line; nothing if it has ended."""
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.write(json.dumps([what, *values]).encode() + b"\n")
 
     def end(self, timeout: float) -> str:
         """End the process, whatever it does, and reap it; returns how it has ended."""
@@ -673,13 +656,42 @@ class _Child:
             return signal.Signals(-code).name
         return f"signal {-code}" if code < 0 else f"exit code {code}"
 
+    def close(self) -> None:
+        """Close the socket: the process ends by that alone."""
+        if self._transport is None:
+            self.socket.close()
+        else:
+            self._transport.abort()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Note where to write."""
+        if isinstance(transport, asyncio.WriteTransport):
+            self._transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        """Hear each line that is complete by now."""
+        *ends, rest = data.split(b"\n")
+        for end in ends:
+            line = b"".join((*self._pieces, end))
+            self._pieces.clear()
+            self._hear(self, json.loads(line))
+        self._pieces.append(rest)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Note that it has ended."""
+        self.has_ended.set()
+
 
 _supervisors: Final[WeakSet[_Supervisor]] = WeakSet()
+
+# Kept, since asyncio complains of a task that is destroyed before its end.
+_of_parent: Final[list[_Supervisor]] = []
 
 
 def _forget_all_in_fork() -> None:
     for each in list(_supervisors):
         each.forget_in_fork()
+        _of_parent.append(each)
     _supervisors.clear()
 
 

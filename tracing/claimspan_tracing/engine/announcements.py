@@ -18,8 +18,8 @@ from claimspan.metrics.catalogue import in_order
 from claimspan.text.percentages import in_percent
 from claimspan_tracing.decide.sampling import RateSampler
 from claimspan_tracing.decide.status import Status
-from claimspan_tracing.engine.settings import Settings
 from claimspan_tracing.job import Outcome
+from claimspan_tracing.options import Settings
 
 __all__ = ["Announcements"]
 

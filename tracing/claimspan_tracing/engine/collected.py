@@ -14,7 +14,7 @@ from typing import Final, Protocol
 
 from opentelemetry.trace import SpanContext, format_span_id, format_trace_id
 
-from claimspan_tracing.engine.settings import Settings
+from claimspan_tracing.options import Settings
 
 __all__ = ["CapturedRecord", "collected_records", "note_root"]
 

@@ -33,7 +33,6 @@ from claimspan_tracing.engine.collected import note_root
 from claimspan_tracing.engine.evaluations import Evaluations
 from claimspan_tracing.engine.feedback import Feedback, FeedbackDesk
 from claimspan_tracing.engine.reading import Reading
-from claimspan_tracing.engine.settings import Settings
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.job import Job, JobKey, Outcome
 from claimspan_tracing.lifecycle import (
@@ -45,18 +44,14 @@ from claimspan_tracing.lifecycle import (
     wait_at_exit,
     within,
 )
+from claimspan_tracing.options import Settings
 from claimspan_tracing.records import Event, Exports, Record, Records, Stats
 from claimspan_tracing.spool import Spool
-from claimspan_tracing.write.evaluation_span import EvaluationSpan
+from claimspan_tracing.write.evaluation_span import write_claims
 from claimspan_tracing.write.remade import RemadeSpans
-from claimspan_tracing.write.scores import Scores
-from claimspan_tracing.write.signals import (
-    EvaluationEvents,
-    EvaluationMetrics,
-    ScoreHistogram,
-    watch,
-)
-from claimspan_tracing.write.sinks import Sink, SuppressedSink, without_content
+from claimspan_tracing.write.scores import write_scores
+from claimspan_tracing.write.signals import Signals, watch
+from claimspan_tracing.write.sinks import without_content, written_by
 from claimspan_tracing.write.spans import BARE_ROOT
 from claimspan_tracing.write.writer import Writer
 
@@ -146,14 +141,16 @@ class Engine:
         if settings.alerts:
             self._own_sinks.append(AlertSink(settings.alerts, settings.on_alert, guard))
         self._deliveries = DeliveringSinks([*settings.sinks, *self._own_sinks], guard)
-        given: list[Sink] = [*map(SuppressedSink, settings.sinks), *self._own_sinks]
+        given = [*written_by(settings.sinks), *(sink.write for sink in self._own_sinks)]
+        signals = Signals()
         self._writer = Writer(
             records,
             guard,
-            Scores(self._tracer),
-            EvaluationSpan(self._tracer),
+            partial(write_scores, self._tracer),
+            partial(write_claims, self._tracer),
             # Ours start spans and emit events, which a suppressed tracer would not.
-            (EvaluationEvents(), ScoreHistogram(), EvaluationMetrics(), *given),
+            (*signals.of_a_record, *given),
+            signals,
             capture_content=settings.capture_content,
             is_shut_down=lambda: source.is_shut_down,
             # Scores leave the process with the spans, or by a sink of the application.
@@ -174,9 +171,9 @@ class Engine:
             guard,
             settings.hold_seconds,
             settings.redaction,
-            is_safe_in_memory=not settings.serverless,
+            not settings.serverless,
         )
-        self._feedback = FeedbackDesk(settings, self._decider, self._evaluations, guard)
+        self._feedback = FeedbackDesk(settings, self._decider, self._evaluations, signals, guard)
         self._evaluations.on_skipped = self._feedback.keep
         self._reading = Reading(
             settings,
@@ -266,9 +263,9 @@ class Engine:
         """Take a tree whose root has ended, and whose spans are ours."""
         self._get_ready()
         record = Record.of(tree)
-        self.records.produced()
+        self.records.count("produced")
         if tree.failed:
-            self.records.span_lost()
+            self.records.count("spans_lost")
             self._writer.refuse(record, Status.JUDGE_ERROR)
         elif tree.span.is_recording():
             record.safe = threading.Event() if self._waits_until_safe else None
@@ -283,7 +280,7 @@ class Engine:
     def submit_ended(self, tree: RunTree) -> None:
         """Take a tree whose spans others have made and ended; scores go to a carrier."""
         self._get_ready()
-        self.records.produced()
+        self.records.count("produced")
         self._accept(Record.of(tree), tree)
 
     def _accept(self, record: Record, tree: RunTree) -> None:
@@ -457,7 +454,7 @@ class Engine:
         """End threads, open runs and open records, and have the spans exported."""
         for tree in self.table.close_all():
             with self.guard:
-                self.records.produced()
+                self.records.count("produced")
                 self._refuse(Record.of(tree), tree, Status.SHUTDOWN)
         self._evaluations.stop(seconds_left(deadline) / STOP_SHARE)
         self._worker.stop(seconds_left(deadline) / STOP_SHARE)
@@ -499,8 +496,7 @@ class Engine:
 
     def _has_dropped_none(self) -> bool:
         """Whether neither a record nor a span was lost since the last flush."""
-        lost = self.records.dropped + self.records.spans_lost
-        lost += self._exports.failures + self._deliveries.lost
+        lost = self.records.lost + self._deliveries.lost
         before, self._dropped_before_flush = self._dropped_before_flush, lost
         return lost == before
 

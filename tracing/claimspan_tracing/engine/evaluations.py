@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from contextvars import Context
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
 
@@ -55,64 +55,39 @@ NOT_REMADE: Final = "the spans of a process that ended could not be made again"
 """The tracer provider is not the SDK's, or one of its span processors has raised."""
 
 
+@dataclass(eq=False)
 class Evaluations:
     """Takes records through their evaluation, from the dispatcher to the end of their spans.
 
     Everything runs on the worker's thread, but for what says otherwise.
     """
 
-    def __init__(
-        self,
-        records: Records,
-        exports: Exports,
-        dispatcher: Dispatcher,
-        worker: Worker,
-        writer: Writer,
-        remade: RemadeSpans,
-        guard: Guard,
-        hold_seconds: float,
-        redaction: Redaction | None = None,
-        *,
-        is_safe_in_memory: bool = False,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        """Connect the parts.
+    records: Records
+    exports: Exports
+    dispatcher: Dispatcher
+    worker: Worker
+    """The thread on which records are written."""
+    writer: Writer
+    remade: RemadeSpans
+    guard: Guard
+    hold_seconds: float
+    redaction: Redaction | None = None
+    is_safe_in_memory: bool = False
+    """Whether no query waits any longer for a record that the spool has refused; else until it has
+    its state."""
+    on_skipped: Callable[[Job, Job, Context], None] | None = None
+    """Called with a job that its first judge has let go, as the judge and as others see it."""
+    clock: Callable[[], float] = time.monotonic
 
-        Args:
-            records: The table of the records.
-            exports: Tells which spans were exported.
-            dispatcher: Has jobs evaluated.
-            worker: The thread on which records are written.
-            writer: Writes them.
-            remade: Makes the spans of dead processes again.
-            guard: Counts what fails.
-            hold_seconds: How long the spans of a record wait for its scores.
-            redaction: What is taken out of texts; None leaves them as they are.
-            is_safe_in_memory: Whether no query waits any longer for a record that the spool has
-                refused; else until it has its state.
-            clock: Returns seconds that never go back.
-        """
-        self.dispatcher: Final = dispatcher
-        """Has the jobs evaluated."""
-        self.on_skipped: Callable[[Job, Job, Context], None] | None = None
-        """Called with a job that its first judge has let go, as the judge and as others see it."""
-        self._records = records
-        self._exports = exports
-        self._worker = worker
-        self._writer = writer
-        self._remade = remade
-        self._guard = guard
-        self._hold_seconds = hold_seconds
-        self._redaction = redaction
-        self._is_safe_in_memory = is_safe_in_memory
-        self._clock = clock
-        self._takes_up, self._is_stopping = False, False
-        # Re-entrant: the garbage collector may end a user's stream, and so bring a record.
-        self._starting = threading.RLock()
-        # Whether rows of the spool are left that can be taken up now: a flush waits for them.
-        self._is_behind = False
-        # For how long, and until when, a judge that could not be reached is left alone.
-        self._pause, self._away_until = 0.0, 0.0
+    _takes_up: bool = field(default=False, init=False)
+    _is_stopping: bool = field(default=False, init=False)
+    # Re-entrant: the garbage collector may end a user's stream, and so bring a record.
+    _starting: threading.RLock = field(default_factory=threading.RLock, init=False)
+    # Whether rows of the spool are left that can be taken up now: a flush waits for them.
+    _is_behind: bool = field(default=False, init=False)
+    # For how long, and until when, a judge that could not be reached is left alone.
+    _pause: float = field(default=0.0, init=False)
+    _away_until: float = field(default=0.0, init=False)
 
     # --- the life of it, on any thread ---
 
@@ -124,17 +99,17 @@ class Evaluations:
         """
         self.dispatcher.start(self._deliver)
         with self._starting:  # two threads may bring the first record at once
-            if self._records.spool is None or self._takes_up or self._is_stopping:
+            if self.records.spool is None or self._takes_up or self._is_stopping:
                 return
             self._takes_up = True
             self._set_behind(is_behind=True)  # until the first look into the spool
-            self._worker.call(self._beat)
+            self.worker.call(self._beat)
 
     def leave_spool(self) -> None:
         """Take up no more rows: a shutdown waits for what is under way, not for a long spool."""
         if self._takes_up:
             with suppress(RuntimeError):  # the worker was stopped before
-                self._worker.call(self._stop_taking_up)
+                self.worker.call(self._stop_taking_up)
 
     def hurry(self) -> None:
         """Stop pacing evaluations, if this process makes them: it is ending."""
@@ -147,32 +122,32 @@ class Evaluations:
         try:
             self.dispatcher.stop(timeout)
         except BaseException as error:  # noqa: BLE001 - the records that are left still have to end
-            self._guard.swallow(error)
+            self.guard.swallow(error)
 
     def end_all(self, outcome: Outcome) -> list[Record]:
         """Return the open records whose spans may be ended now without scores; the spool knows."""
-        held = self._records.end_root(self._records.open_rows(), outcome)
+        held = self.records.end_root(self.records.open_rows(), outcome)
         for record in held:
             if record.lease is not None and record.stage is not Stage.WRITTEN:
-                self._exports.follow(record)
-                self._exports.complete(record)
+                self.exports.follow(record)
+                self.exports.complete(record)
         return held
 
     def abandon(self) -> None:
         """Give up what was not read, what waits, and what did not heed its end."""
         self._is_stopping = True
-        while (record := self._records.next_unread()) is not None:
+        while (record := self.records.next_unread()) is not None:
             if record.tree is not None:
                 record.tree.release()
-        for record in self._records.rows():
-            self._records.move(record, Event.ABANDONED)
+        for record in self.records.rows():
+            self.records.move(record, Event.ABANDONED)
             self._close(record)
         self._set_behind(is_behind=False)
 
     def settle_exports(self) -> None:
         """Have the rows looked at whose spans were exported, or lost."""
-        if self._records.spool is not None and not self._is_stopping:
-            self._worker.call(self._exports.settle)
+        if self.records.spool is not None and not self._is_stopping:
+            self.worker.call(self.exports.settle)
 
     # --- to the judge ---
 
@@ -186,11 +161,11 @@ class Evaluations:
         """
         left = DEADLINE_SECONDS
         if not judged.root_ended:
-            left = record.accepted_at + self._hold_seconds - time.monotonic()
+            left = record.accepted_at + self.hold_seconds - time.monotonic()
         self._begin(record, judged, left)
-        with self._guard:
+        with self.guard:
             self._acknowledge(record, shown)
-        if record.safe is not None and (record.lease is not None or self._is_safe_in_memory):
+        if record.safe is not None and (record.lease is not None or self.is_safe_in_memory):
             record.safe.set()
         self._hand_over(record)
 
@@ -203,7 +178,7 @@ class Evaluations:
             context: Context variables of the request.
         """
         record = Record(judged.key, INVALID_SPAN, None, context, is_open=False, job=shown)
-        if self._records.add(record):
+        if self.records.add(record):
             self._begin(record, judged, DEADLINE_SECONDS)
             self._hand_over(record)
 
@@ -211,21 +186,21 @@ class Evaluations:
         record.judged = judged
         if record.timer is None:
             over = partial(self._hold_over, record)
-            record.timer = self._worker.call_later(max(0.0, left), over)
-        self._records.move(record, Event.DISPATCHED)
+            record.timer = self.worker.call_later(max(0.0, left), over)
+        self.records.move(record, Event.DISPATCHED)
 
     def _acknowledge(self, record: Record, shown: Job) -> None:
         """Put a job into the spool. If that works, it is judged whatever happens to us."""
-        spool = self._records.spool
+        spool = self.records.spool
         if spool is None or record.stage is not Stage.WAITING:
             return
         job = with_kept_spans(shown, record)
-        if self._redaction is not None:  # others may have set on spans what no file may hold
-            kept = self._redaction.apply_to_spans(job.kept_spans, self._guard)
+        if self.redaction is not None:  # others may have set on spans what no file may hold
+            kept = self.redaction.apply_to_spans(job.kept_spans, self.guard)
             job = replace(job, kept_spans=kept)
         lease = spool.add(job)
         if lease is not None:
-            self._records.acknowledged(record, lease)
+            self.records.acknowledged(record, lease)
 
     def _hand_over(self, record: Record) -> None:
         """Give a job to the dispatcher; one that it refuses is settled at once."""
@@ -237,11 +212,11 @@ class Evaluations:
         except RuntimeError:  # it was stopped, or the interpreter is shutting down
             refusal = Outcome(status=Status.SHUTDOWN)
         except BaseException as error:  # noqa: BLE001 - counted; the record still gets its state
-            self._guard.swallow(error)
+            self.guard.swallow(error)
             refusal = Outcome(status=Status.JUDGE_ERROR, reason="claimspan failed inside")
         else:
             reason = "too many records wait for the judge"
-            if self._records.spool is not None and self._records.spool.is_full:
+            if self.records.spool is not None and self.records.spool.is_full:
                 reason += ", and the spool is full"
             refusal = Outcome(status=Status.QUEUE_FULL, reason=reason)
         self._settle(record, refusal)
@@ -250,7 +225,7 @@ class Evaluations:
 
     def _hold_over(self, record: Record) -> None:
         """The spans cannot be held longer; a job that no judge has begun is not paid for."""
-        held = self._hold_seconds if record.spans is not None else DEADLINE_SECONDS
+        held = self.hold_seconds if record.spans is not None else DEADLINE_SECONDS
         if record.stage is Stage.PARKED:
             reason = f"the judge could not be reached for {held:g} s; the scores come later"
             self._wait(record, Outcome(status=Status.TIMEOUT, reason=reason), 0.0, counted=False)
@@ -264,7 +239,7 @@ class Evaluations:
             else:
                 self._settle(record, outcome)
         elif record.spans is not None:
-            self._records.move(record, Event.OVERDUE)
+            self.records.move(record, Event.OVERDUE)
             reason = f"no verdicts within {held:g} s"
             self._end_unscored(record, Outcome(status=Status.TIMEOUT, reason=reason))
 
@@ -273,43 +248,43 @@ class Evaluations:
         try:
             return self.dispatcher.withdraw(key)
         except BaseException as error:  # noqa: BLE001 - counted; the spans still have to end
-            self._guard.swallow(error)
+            self.guard.swallow(error)
             return False
 
     def _end_unscored(self, record: Record, outcome: Outcome) -> None:
         """End the spans of a record without scores, if they are still held."""
-        if not record.is_open or not self._records.end_root([record], outcome):
+        if not record.is_open or not self.records.end_root([record], outcome):
             return
         if record.lease is not None:
-            self._exports.follow(record)
-        self._writer.finish(record, outcome)
+            self.exports.follow(record)
+        self.writer.finish(record, outcome)
         if record.is_followed:
-            self._exports.complete(record)
+            self.exports.complete(record)
 
     def _wait(self, record: Record, outcome: Outcome, delay: float, *, counted: bool) -> None:
         """End the spans of a record without scores, and let its job wait in the spool."""
         self._end_unscored(record, outcome)
-        self._records.move(record, Event.PUT_BACK, delay=delay, counted=counted)
+        self.records.move(record, Event.PUT_BACK, delay=delay, counted=counted)
         self._close(record)
 
     # --- what comes back ---
 
     def _deliver(self, job: Job, outcome: Outcome) -> None:
         """Take an outcome from the dispatcher, on any thread."""
-        record = self._records.get(job.key)
+        record = self.records.get(job.key)
         if record is None:
             return
         try:
-            self._worker.call(self._settle, record, outcome)
+            self.worker.call(self._settle, record, outcome)
         except RuntimeError:  # the worker was stopped; ``shutdown`` finishes what is open
-            self._records.move(record, Event.ABANDONED)
+            self.records.move(record, Event.ABANDONED)
             self._close(record)
 
     def _settle(self, record: Record, outcome: Outcome) -> None:
         """Write the outcome of a record that was dispatched, and give back its place."""
         if record.stage not in RUNS or (record.lease is not None and self._waits(record, outcome)):
             return
-        self._records.begin_task()  # a flush waits for the writing too
+        self.records.begin_task()  # a flush waits for the writing too
         try:
             if outcome.evaluation is not None or outcome.status is Status.DISPATCHED:
                 self._pause = self._away_until = 0.0
@@ -319,7 +294,7 @@ class Evaluations:
                 self.on_skipped(judged, shown, record.context)
         finally:
             self._close(record)
-            self._records.end_task()
+            self.records.end_task()
 
     def _waits(self, record: Record, outcome: Outcome) -> bool:
         """Let a job whose outcome is not its last wait in the spool; False if it is the last."""
@@ -329,7 +304,7 @@ class Evaluations:
                 self._wait(record, outcome, 0.0, counted=False)
             else:
                 was_taken_up = record.row is not None
-                self._records.move(record, Event.PARKED)
+                self.records.move(record, Event.PARKED)
                 if was_taken_up:
                     self._sweep_soon()
         elif outcome.status is Status.QUEUE_FULL:
@@ -338,7 +313,7 @@ class Evaluations:
             self._wait(record, timeout, FULL_SECONDS, counted=False)
         elif outcome.status is Status.SHUTDOWN and self._is_stopping:
             # ``shutdown`` ends the spans, and gives the row back.
-            self._records.move(record, Event.ABANDONED)
+            self.records.move(record, Event.ABANDONED)
             self._close(record)
         elif outcome.status in (Status.SHUTDOWN, Status.TIMEOUT):
             # What was stopped for others has not failed; what ran out of its time has.
@@ -350,16 +325,16 @@ class Evaluations:
 
     def _write(self, record: Record, outcome: Outcome) -> None:
         """Write an outcome to where the spans of its record are by now."""
-        if not self._records.move(record, Event.SETTLED, outcome=outcome):
+        if not self.records.move(record, Event.SETTLED, outcome=outcome):
             return
         if record.lease is not None and record.is_open:
-            self._exports.follow(record)
+            self.exports.follow(record)
         elif record.lease is not None:  # there may be nothing to write: late, and not evaluated
-            self._exports.follow_ids(record, ())
-        if not self._writer.finish(record, outcome) and self._write_after(record, outcome):
-            self._records.late()
+            self.exports.follow_ids(record, ())
+        if not self.writer.finish(record, outcome) and self._write_after(record, outcome):
+            self.records.count("late")
         if record.lease is not None:
-            self._exports.complete(record)
+            self.exports.complete(record)
 
     def _write_after(self, record: Record, outcome: Outcome) -> bool:
         """Write the outcome of a record that has its state; whether its scores came late."""
@@ -367,7 +342,7 @@ class Evaluations:
             return self._write_row(record, record.row, outcome)
         if record.job is None or outcome.status is not Status.EVALUATED:
             return False
-        return run_unsuppressed(record.context, self._writer.write_late, record.job, outcome)
+        return run_unsuppressed(record.context, self.writer.write_late, record.job, outcome)
 
     def _close(self, record: Record) -> None:
         """Let go of a record that no judge has any more."""
@@ -376,7 +351,7 @@ class Evaluations:
             record.timer = None
         was_taken_up = record.row is not None
         if record.lease is None:  # nothing is waited for
-            self._records.move(record, Event.EXPORTED)
+            self.records.move(record, Event.EXPORTED)
         if was_taken_up:
             self._sweep_soon()
 
@@ -384,20 +359,20 @@ class Evaluations:
 
     def _beat(self) -> None:
         """Say that this process is alive, and look what there is to do."""
-        spool = self._records.spool
+        spool = self.records.spool
         if spool is None or self._is_stopping:
             return
         # First: whatever happens below, it is done again.
-        self._worker.call_later(spool.lease_seconds / 3, self._beat)
+        self.worker.call_later(spool.lease_seconds / 3, self._beat)
         spool.renew()
-        self._exports.settle()
+        self.exports.settle()
         self._sweep()
 
     def _sweep(self) -> None:
         """Take up rows that wait in the spool, as many as there is room for."""
         if not self._takes_up or self._is_stopping:
             return
-        room = MAX_TAKEN_UP - self._records.n_taken_up
+        room = MAX_TAKEN_UP - self.records.n_taken_up
         rows = self._claimed(room) if room > 0 else []
         for row in rows:
             self._take_up(row)
@@ -408,7 +383,7 @@ class Evaluations:
 
     def _sweep_soon(self) -> None:
         if not self._is_stopping:
-            self._worker.call_later(0.0, self._sweep)
+            self.worker.call_later(0.0, self._sweep)
 
     def _stop_taking_up(self) -> None:
         self._takes_up = False
@@ -416,21 +391,21 @@ class Evaluations:
 
     def _set_behind(self, *, is_behind: bool) -> None:
         if is_behind and not self._is_behind:
-            self._records.begin_task()
+            self.records.begin_task()
         elif self._is_behind and not is_behind:
-            self._records.end_task()
+            self.records.end_task()
         self._is_behind = is_behind
 
     def _leave_judge_alone(self) -> None:
         """Take up nothing for a while: the judge could not be reached."""
-        if self._clock() >= self._away_until:  # else this is known already
+        if self.clock() >= self._away_until:  # else this is known already
             self._pause = min(LONGEST_PAUSE, max(FIRST_PAUSE, 2 * self._pause))
-            self._away_until = self._clock() + self._pause
+            self._away_until = self.clock() + self._pause
 
     def _claimed(self, room: int) -> list[Row]:
         """Take up at most so many rows; none while the judge cannot be reached."""
-        spool = self._records.spool
-        if spool is None or self._clock() < self._away_until or len(self._exports) >= MAX_FOLLOWED:
+        spool = self.records.spool
+        if spool is None or self.clock() < self._away_until or len(self.exports) >= MAX_FOLLOWED:
             return []
         # One finds out whether a judge that was not there is back.
         rows = spool.claim(1 if self._pause else room, is_alone=room >= MAX_TAKEN_UP)
@@ -439,7 +414,7 @@ class Evaluations:
 
     def _redacted(self, row: Row) -> Row:
         """Take out of a row what its process may have left in it."""
-        redaction, guard = self._redaction, self._guard
+        redaction, guard = self.redaction, self.guard
         if redaction is None:
             return row
         job = redaction.apply(row.job, guard)
@@ -454,11 +429,11 @@ class Evaluations:
     def _take_up(self, row: Row) -> None:
         """Have a row evaluated, or written again; spans wait for it no longer than their hold."""
         key = row.lease.key
-        record = self._records.get(key)
+        record = self.records.get(key)
         if record is None:
             record = Record(key, INVALID_SPAN, None, Context(), is_open=False, stage=Stage.DONE)
             record.is_counted = not row.is_foreign
-        if not self._records.move(record, Event.TAKEN_UP, row=row):
+        if not self.records.move(record, Event.TAKEN_UP, row=row):
             return
         record.job = record.job if record.is_open else row.job
         if row.outcome is None:
@@ -466,10 +441,10 @@ class Evaluations:
             self._hand_over(record)
             return
         record.judged = row.job
-        self._records.move(record, Event.SETTLED)
+        self.records.move(record, Event.SETTLED)
         self._write_row(record, row, row.outcome)
-        self._exports.follow_ids(record, ())
-        self._exports.complete(record)
+        self.exports.follow_ids(record, ())
+        self.exports.complete(record)
 
     def _write_row(self, record: Record, row: Row, outcome: Outcome) -> bool:
         """Write the outcome of a row whose spans this process does not hold.
@@ -482,11 +457,11 @@ class Evaluations:
         """
         is_new = not record.is_counted
         if is_new:
-            self._records.recovered(record)
+            self.records.recovered(record)
         if row.root is Root.HELD:
             live = self._made_again(record, row)
             if live is not None:
-                write = self._writer.finish if is_new else self._writer.write_again
+                write = self.writer.finish if is_new else self.writer.write_again
                 write(live, outcome)
                 return False
             outcome = replace(outcome, reason=outcome.reason or NOT_REMADE)
@@ -494,22 +469,22 @@ class Evaluations:
             # Ended, and not on its way to the exporter of this very process: it may be lost.
             live = self._made_again(record, row)
             if live is not None:
-                self._writer.write_again(live, row.root_outcome)
+                self.writer.write_again(live, row.root_outcome)
         if outcome.evaluation is not None:
             if row.outcome is None or is_new:
-                self._writer.write_late(row.job, outcome)
+                self.writer.write_late(row.job, outcome)
             else:  # the other sinks had it when it was written first
-                self._writer.write_scores_again(row.job, outcome)
+                self.writer.write_scores_again(row.job, outcome)
         if is_new:
             known = outcome.ground_truth is not None
-            self._records.finished(outcome.status, with_ground_truth=known)
+            self.records.finished(outcome.status, with_ground_truth=known)
         return not is_new and outcome.status is Status.EVALUATED
 
     def _made_again(self, record: Record, row: Row) -> Record | None:
         """Make the spans of a row again, with their ids; None if they cannot be made."""
         live: Record | None = None
-        with self._guard:  # a span processor of the application's may raise anything
-            live = self._remade.record(row.job, self._guard)
+        with self.guard:  # a span processor of the application's may raise anything
+            live = self.remade.record(row.job, self.guard)
         if live is not None:
-            self._exports.follow(record, live)
+            self.exports.follow(record, live)
         return live

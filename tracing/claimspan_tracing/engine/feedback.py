@@ -6,7 +6,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 from contextvars import Context
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from opentelemetry.trace import SpanContext
@@ -15,10 +15,10 @@ from claimspan.errors import ConfigError
 from claimspan_tracing.decide.decider import BY_REQUEST, Decider
 from claimspan_tracing.decide.sampling import is_share, wants_feedback
 from claimspan_tracing.engine.evaluations import Evaluations
-from claimspan_tracing.engine.settings import Settings
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.job import GeneratorRun, Job, JobKey
-from claimspan_tracing.write.signals import FeedbackEvents, FeedbackHistogram
+from claimspan_tracing.options import Settings
+from claimspan_tracing.write.signals import Signals
 
 __all__ = ["Feedback", "FeedbackDesk", "checked_feedback"]
 
@@ -58,6 +58,7 @@ class _Kept:
     since: float
 
 
+@dataclass(eq=False)
 class FeedbackDesk:
     """Brings feedback and records together, on the worker's thread alone.
 
@@ -66,34 +67,25 @@ class FeedbackDesk:
     kept for a while. Without a rule about feedback nothing is kept.
     """
 
-    def __init__(
-        self,
-        settings: Settings,
-        decider: Decider,
-        evaluations: Evaluations,
-        guard: Guard,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        """Connect the parts.
+    settings: Settings
+    decider: Decider
+    evaluations: Evaluations
+    """Takes the records that are evaluated late."""
+    signals: Signals
+    guard: Guard
+    clock: Callable[[], float] = time.monotonic
 
-        Args:
-            settings: The options of the monitor.
-            decider: Decides about records once more.
-            evaluations: Takes those that are evaluated late.
-            guard: Counts what the redactor and the providers of events and metrics raise.
-            clock: Returns seconds that never go back.
-        """
-        self._keeps = wants_feedback(settings.sampler)
-        self._redaction = settings.redaction
-        self._guard = guard
-        self._decider = decider
-        self._evaluations = evaluations
-        self._clock = clock
-        self._writers = (FeedbackEvents(), FeedbackHistogram())
-        # Both from the oldest to the newest.
-        self._jobs: OrderedDict[JobKey, _Kept] = OrderedDict()
-        self._characters = 0
-        self._early: OrderedDict[JobKey, tuple[float, float]] = OrderedDict()
+    # Both from the oldest to the newest.
+    _jobs: OrderedDict[JobKey, _Kept] = field(
+        default_factory=OrderedDict[JobKey, _Kept], init=False
+    )
+    _characters: int = field(default=0, init=False)
+    _early: OrderedDict[JobKey, tuple[float, float]] = field(
+        default_factory=OrderedDict[JobKey, tuple[float, float]], init=False
+    )
+
+    def __post_init__(self) -> None:
+        self._keeps = wants_feedback(self.settings.sampler)
 
     def receive(self, feedback: Feedback) -> None:
         """Write feedback as an event, and have its records decided about once more."""
@@ -107,14 +99,12 @@ class FeedbackDesk:
         # Of a whole trace, another query may still be under way.
         if not found or not feedback.span_id:
             about = feedback.trace_id, feedback.span_id
-            self._early[about] = (feedback.value, self._clock())
+            self._early[about] = (feedback.value, self.clock())
             self._early.move_to_end(about)  # a second opinion takes the place of the first
 
     def emit(self, feedback: Feedback) -> None:
         """Write feedback as an event and as a metric; on any thread."""
-        for writer in self._writers:
-            with self._guard:  # a fault of the one keeps back neither the other nor the decision
-                writer.write(feedback.trace_id, feedback.span_id, feedback.value)
+        self.signals.write_feedback(feedback.trace_id, feedback.span_id, feedback.value, self.guard)
 
     def value_for(self, key: JobKey) -> float | None:
         """Return the feedback that came before its record was read; None if none did."""
@@ -135,7 +125,7 @@ class FeedbackDesk:
         by_request = job.decision is not None and job.decision.reason in BY_REQUEST
         if not self._keeps or by_request:
             return
-        kept = _Kept(job, shown, context, _characters(job), self._clock())
+        kept = _Kept(job, shown, context, _characters(job), self.clock())
         self._jobs[job.key] = kept
         self._characters += kept.characters
         self._forget_old()
@@ -144,19 +134,19 @@ class FeedbackDesk:
         kept = self._jobs[key]
         # The root was ended as ``not_sampled``, so that scores can only go to a carrier.
         job = replace(kept.job, feedback=value, root_ended=True)
-        decision = self._decider.decide_late(job.facts)
+        decision = self.decider.decide_late(job.facts)
         if not decision.sampled:
             return  # another opinion may still come
         self._drop(key)
-        if self._redaction is not None:
-            decision = self._redaction.apply_to_decision(decision, self._guard)
+        if self.settings.redaction is not None:
+            decision = self.settings.redaction.apply_to_decision(decision, self.guard)
         job = replace(job, decision=decision)
         shown = replace(kept.shown, feedback=value, root_ended=True, decision=decision)
-        self._evaluations.dispatch_ended(job, shown, kept.context)
+        self.evaluations.dispatch_ended(job, shown, kept.context)
 
     def _forget_old(self) -> None:
         """Hold the bounds; what is oldest goes first."""
-        oldest = self._clock() - MAX_SECONDS
+        oldest = self.clock() - MAX_SECONDS
         while self._early and (
             len(self._early) > MAX_JOBS or next(iter(self._early.values()))[1] < oldest
         ):

@@ -6,7 +6,7 @@ root span is below that of the run.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 from opentelemetry.trace import NonRecordingSpan, Span, SpanContext, SpanKind, set_span_in_context
@@ -19,9 +19,9 @@ from claimspan_tracing.decide.decider import Decider
 from claimspan_tracing.decide.status import Status
 from claimspan_tracing.engine.evaluations import Evaluations
 from claimspan_tracing.engine.feedback import FeedbackDesk
-from claimspan_tracing.engine.settings import Settings
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.job import Job, Outcome
+from claimspan_tracing.options import Settings
 from claimspan_tracing.read.candidates import reader_of
 from claimspan_tracing.read.job_reader import asked_nothing, read_job
 from claimspan_tracing.read.splitting import split
@@ -35,37 +35,19 @@ from claimspan_tracing.write.writer import Writer
 __all__ = ["Reading"]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class Reading:
     """Reads finished trees, and dispatches their jobs or finishes their records at once."""
 
-    def __init__(
-        self,
-        settings: Settings,
-        records: Records,
-        decider: Decider,
-        writer: Writer,
-        evaluations: Evaluations,
-        feedback: FeedbackDesk,
-        guard: Guard,
-    ) -> None:
-        """Connect the parts.
-
-        Args:
-            settings: The options of the monitor.
-            records: The table of the records.
-            decider: Decides which of them are evaluated.
-            writer: Finishes those that are not.
-            evaluations: Takes those that are.
-            feedback: Knows what users have said, and keeps what was not sampled.
-            guard: Counts what fails.
-        """
-        self._settings = settings
-        self._records = records
-        self._decider = decider
-        self._writer = writer
-        self._evaluations = evaluations
-        self._feedback = feedback
-        self._guard = guard
+    settings: Settings
+    records: Records
+    decider: Decider
+    writer: Writer
+    """Finishes the records that are not evaluated."""
+    evaluations: Evaluations
+    """Takes those that are."""
+    feedback: FeedbackDesk
+    guard: Guard
 
     def process(self, record: Record) -> None:
         """Read a record and have it evaluated, or finish it at once; does not raise."""
@@ -76,28 +58,28 @@ class Reading:
             if record.is_open:  # else a shutdown has finished it
                 self._read(record, tree)
         except BaseException as error:  # noqa: BLE001 - a reader or span processor may raise anything
-            self._guard.swallow(error)
+            self.guard.swallow(error)
             failed = Outcome(status=Status.JUDGE_ERROR, reason="claimspan failed inside")
             self._finish(record, failed)
         finally:
             tree.release()
 
     def _read(self, record: Record, tree: RunTree) -> None:
-        redaction = self._settings.redaction
+        redaction = self.settings.redaction
         job = run_suppressed(self._job_of, tree)
-        is_record = self._settings.keeps_unasked or not asked_nothing(job)
+        is_record = self.settings.keeps_unasked or not asked_nothing(job)
         job = shown = self._decided(job, record) if is_record else job
         has_room = self._has_room(record, tree, job)
         # Before a judge can begin: from the job on nothing holds an object of a framework.
         tree.release()
         if redaction is not None:
-            shown = redaction.apply(job, self._guard)
+            shown = redaction.apply(job, self.guard)
         record.job, record.decision = shown, shown.decision or record.decision
         spans = None
         if not job.root_ended:
-            tracer = self._settings.source.tracer()
-            written = shown if self._settings.capture_content else without_content(shown)
-            build = partial(build_spans, written, record.root, tracer, self._guard)
+            tracer = self.settings.source.tracer()
+            written = shown if self.settings.capture_content else without_content(shown)
+            build = partial(build_spans, written, record.root, tracer, self.guard)
             record.spans = spans = run_unsuppressed(record.context, build)
             # Who writes to a backend's API names each span by its id.
             is_same = shown is job
@@ -106,12 +88,12 @@ class Reading:
         if not record.is_open:  # a shutdown has ended its root meanwhile
             for span, ended in [] if spans is None else spans.ends()[:-1]:
                 if span.is_recording():
-                    with self._guard:
+                    with self.guard:
                         span.end(end_time=ended)
         elif is_record:
             self._settle(record, job, shown, has_room=has_room)
         else:
-            self._writer.withdraw(record, shown.reason)
+            self.writer.withdraw(record, shown.reason)
             self._done(record)
 
     def _settle(self, record: Record, job: Job, shown: Job, *, has_room: bool) -> None:
@@ -129,37 +111,37 @@ class Reading:
             status, reason = decision.status or Status.NOT_SAMPLED, ""
         elif not has_room:
             status, reason = Status.QUEUE_FULL, ""
-        redaction = self._settings.redaction
+        redaction = self.settings.redaction
         judged = shown if redaction is None else redaction.for_judge(job, shown)
         if status is None:
-            self._evaluations.dispatch(record, judged, shown)
+            self.evaluations.dispatch(record, judged, shown)
             return
         # What the redactor failed on cannot be judged later either.
         if status is Status.NOT_SAMPLED and shown.status is None:
-            self._feedback.keep(judged, shown, record.context)
+            self.feedback.keep(judged, shown, record.context)
         self._finish(record, Outcome(status=status, reason=reason))
 
     def _finish(self, record: Record, outcome: Outcome) -> None:
-        self._writer.finish(record, outcome)
+        self.writer.finish(record, outcome)
         self._done(record)
 
     def _done(self, record: Record) -> None:
         """Give back the place of a record that is not evaluated."""
-        self._records.move(record, Event.SETTLED)
-        self._records.move(record, Event.EXPORTED)
+        self.records.move(record, Event.SETTLED)
+        self.records.move(record, Event.EXPORTED)
 
     def _job_of(self, tree: RunTree) -> Job:
-        settings = self._settings
+        settings = self.settings
         several = None
-        with self._guard:  # an output may hold any object of the user's
-            several = split(tree, self._guard)
+        with self.guard:  # an output may hold any object of the user's
+            several = split(tree, self.guard)
         if several is not None:
-            weigh_tree(tree, self._guard)  # each query in it gets its share
+            weigh_tree(tree, self.guard)  # each query in it gets its share
         for query in () if several is None else several.queries:
             self._open_inner(tree, query)
         return read_job(
             tree,
-            self._guard,
+            self.guard,
             several,
             # A redactor sees more of a text than is kept of it, and cuts it.
             margin=0 if settings.redaction is None else MARGIN_BYTES,
@@ -173,14 +155,14 @@ class Reading:
         is_judged = job.status is None and (decision is None or decision.sampled)
         if not is_judged or not tree.unweighed:
             return True
-        weigh_tree(tree, self._guard)
-        return self._records.reweigh(record, tree.size)
+        weigh_tree(tree, self.guard)
+        return self.records.reweigh(record, tree.size)
 
     def _decided(self, job: Job, record: Record) -> Job:
         """Return the job with its decision, and with what a user has said about it by now."""
-        said = self._feedback.value_for(job.key)
+        said = self.feedback.value_for(job.key)
         facts = job.facts if said is None else replace(job.facts, feedback=said)
-        record.decision = self._decider.decide(facts, record.context)
+        record.decision = self.decider.decide(facts, record.context)
         return replace(job, feedback=said, decision=record.decision)
 
     # --- queries within a run ---
@@ -193,19 +175,19 @@ class Reading:
             query: The root of the query, a run below the root of the tree.
         """
         inner = RunTree(tree.span, reader_of(query), tree.context, closed=True)
-        with self._guard:
+        with self.guard:
             inner.span = self._start(tree, query)
         if inner.span is tree.span:  # no span, and hence no record
             return
         _move(query, tree, inner)
         record = Record.of(inner)
-        self._records.produced()
+        self.records.count("produced")
         if not inner.span.is_recording() and not query.span_id:
-            self._writer.refuse(record, Status.NOT_SAMPLED)
-        elif not self._records.add(record):
-            self._writer.refuse(record, Status.JUDGE_ERROR, "another record has the same ids")
-        elif not self._records.give_place(record, inner):
-            self._writer.refuse(record, Status.QUEUE_FULL)
+            self.writer.refuse(record, Status.NOT_SAMPLED)
+        elif not self.records.add(record):
+            self.writer.refuse(record, Status.JUDGE_ERROR, "another record has the same ids")
+        elif not self.records.give_place(record, inner):
+            self.writer.refuse(record, Status.QUEUE_FULL)
             self._done(record)
 
     def _start(self, tree: RunTree, query: Run) -> Span:
@@ -222,7 +204,7 @@ class Reading:
                 )
             )
         start = partial(
-            self._settings.source.tracer().start_span,
+            self.settings.source.tracer().start_span,
             semconv.SPAN_ROOT,
             kind=SpanKind.INTERNAL,
             attributes=BARE_ROOT,

@@ -11,6 +11,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from opentelemetry.trace import TraceFlags, format_span_id, format_trace_id
@@ -34,6 +35,7 @@ record were exported, it counts as exported: a processor of the application's ma
 what it keeps back will never be reported."""
 
 
+@dataclass(eq=False)
 class Exports:
     """Follows the spans of spooled records to their export; safe to use from any thread.
 
@@ -41,25 +43,15 @@ class Exports:
     counts as exported: more is not known.
     """
 
-    def __init__(
-        self,
-        records: Records,
-        provider: Callable[[], SdkTracerProvider | None],
-        changed: Callable[[], None],
-        guard: Guard,
-    ) -> None:
-        """Set what to observe.
+    records: Records
+    """The rows whose spans are followed."""
+    provider: Callable[[], SdkTracerProvider | None]
+    """Returns the provider whose exporters are observed; None if there is none."""
+    changed: Callable[[], None]
+    """Called on an exporter's thread when ``settle`` may have something to do."""
+    guard: Guard
 
-        Args:
-            records: The rows whose spans are followed.
-            provider: Returns the provider whose exporters are observed; None if there is none.
-            changed: Called on an exporter's thread when ``settle`` may have something to do.
-            guard: Counts what fails.
-        """
-        self._records = records
-        self._provider = provider
-        self._changed = changed
-        self._guard = guard
+    def __post_init__(self) -> None:
         # Re-entrant: a simple processor exports within the end of a span, on the same thread.
         self._lock = threading.RLock()
         self._process = os.getpid()
@@ -67,11 +59,6 @@ class Exports:
         # Indexes over the rows: those that are followed, and whose each span is.
         self._followed: dict[JobKey, Record] = {}
         self._whose: dict[JobKey, Record] = {}
-
-    @property
-    def failures(self) -> int:
-        """Number of spans of ours whose export has failed so far."""
-        return self._records.export_failures
 
     @property
     def observes(self) -> bool:
@@ -84,8 +71,8 @@ class Exports:
 
     def watch(self) -> None:
         """Observe the exporters that the provider has now; those added later at the next call."""
-        with self._guard:  # if no provider can be made, there is nothing to observe
-            provider = self._provider()
+        with self.guard:  # if no provider can be made, there is nothing to observe
+            provider = self.provider()
             exporters = [] if provider is None else list(_exporters_of(provider))
             self._n_exporters = sum([_observe(exporter, self) for exporter in exporters])
 
@@ -148,38 +135,38 @@ class Exports:
 
     def settle(self) -> None:
         """Delete the rows whose spans were exported, and have the others written again."""
-        if self._records.spool is None:
+        if self.records.spool is None:
             return
         # A flush, which settles on the application's thread, must find the worker's work done.
         with self._lock:
             done, failed, silent = self.take()
             written = [record for record in done if record.stage is Stage.WRITTEN]
-            self._records.exported(written)
-            self._records.root_exported([record for record in done if record not in written])
+            self.records.exported(written)
+            self.records.root_exported([record for record in done if record not in written])
             for record in silent:
                 record.n_silent += record.lease is not None
             for record in (*failed, *silent):
                 # If scores are still to come, everything is written again together with them.
                 record.export_failed = True
-                self._records.move(record, Event.UNEXPORTED)
-                self._records.forget(record)
+                self.records.move(record, Event.UNEXPORTED)
+                self.records.forget(record)
             for record in done:
-                self._records.forget(record)
+                self.records.forget(record)
 
     def report(self, spans: Sequence[ReadableSpan], *, exported: bool) -> None:
         """Take the result of one export; called by exporters on their threads, does not raise."""
         # In a forked child the lock may be held for ever, by a thread that stayed with the parent.
-        if os.getpid() != self._process:
+        if os.getpid() != self._process or (exported and not self._whose):
             return
-        with self._guard:
+        with self.guard:
             ours = [span for span in spans if _is_ours(span)]
             if not ours:
                 return
             with self._lock:
-                self._records.export_failures += 0 if exported else len(ours)
+                self.records.count("export_failures", 0 if exported else len(ours))
                 for span in ours:
                     self._note(span, exported=exported)
-            self._changed()
+            self.changed()
 
     def _note(self, span: ReadableSpan, *, exported: bool) -> None:
         context = span.get_span_context()

@@ -8,7 +8,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextvars import Context
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal, get_args
 
 from opentelemetry.trace import INVALID_SPAN
 
@@ -48,6 +48,19 @@ MAX_SILENT: Final = 3
 letter: the application's own span processor may keep our spans back."""
 
 SILENT: Final = "no exporter has taken its spans: is there a span processor that filters them?"
+
+
+Counted = Literal[
+    "produced",
+    "late",
+    "spans_lost",
+    "spooled",
+    "recovered",
+    "export_failures",
+    "with_ground_truth",
+    "unasked",
+]
+"""What is counted beside the states."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,13 +165,11 @@ class Records:
         self._n_running, self._n_tasks = 0, 0
         self.n_taken_up = 0
         """Number of rows under evaluation that were taken up from the spool."""
-        self.export_failures = 0
-        """Spans of ours that an exporter could not deliver; counted by ``Exports``."""
         # The tree that was weighed last, and the number of those that came after it.
         self._usual, self._since_weighed = 0, WEIGHED_SHARE
-        self._produced, self._recovered, self._unasked = 0, 0, 0
         self._finished: Counter[Status] = Counter()
-        self._with_ground_truth, self._late, self._spooled, self._spans_lost = 0, 0, 0, 0
+        # The rest of the books, by the names that ``Stats`` has for them.
+        self._counts: Counter[Counted] = Counter()
 
     # --- rows ---
 
@@ -173,11 +184,6 @@ class Records:
     def open_rows(self) -> list[Record]:
         """Return the rows that have no visible state yet, the oldest first."""
         return [record for record in self.rows() if record.is_open and record.is_counted]
-
-    def produced(self) -> None:
-        """Count a record whose root has ended."""
-        with self._lock:
-            self._produced += 1
 
     def add(self, record: Record) -> bool:
         """Add the row of a record that was counted.
@@ -354,7 +360,7 @@ class Records:
         """Note that the spool has the row of a record."""
         with self._lock:
             record.lease = lease
-            self._spooled += 1
+            self._counts["spooled"] += 1
 
     def end_root(self, records: Iterable[Record], outcome: Outcome) -> list[Record]:
         """Tell the spool that held spans are about to be ended without scores.
@@ -470,33 +476,26 @@ class Records:
     def unasked(self) -> None:
         """Count a run that turned out to be no record; it no longer counts as one."""
         with self._changed:
-            self._produced -= 1
-            self._unasked += 1
+            self._counts.update({"produced": -1, "unasked": 1})
             self._changed.notify_all()
 
     def recovered(self, record: Record) -> None:
         """Count a record that was taken over from a process that is dead."""
         with self._lock:
             record.is_counted = True
-            self._produced += 1
-            self._recovered += 1
+            self._counts.update(("produced", "recovered"))
 
     def finished(self, status: Status, *, with_ground_truth: bool = False) -> None:
         """Count a record that has reached its visible state."""
         with self._changed:
             self._finished[status] += 1
-            self._with_ground_truth += with_ground_truth and status is Status.EVALUATED
+            self._counts["with_ground_truth"] += with_ground_truth and status is Status.EVALUATED
             self._changed.notify_all()
 
-    def late(self) -> None:
-        """Count scores that went to a carrier, since the record had its state before."""
+    def count(self, what: Counted, number: int = 1) -> None:
+        """Count something else, such as a record ``produced``, whose root has ended."""
         with self._lock:
-            self._late += 1
-
-    def span_lost(self) -> None:
-        """Count a span that could not be started or ended, by a fault outside of claimspan."""
-        with self._lock:
-            self._spans_lost += 1
+            self._counts[what] += number
 
     def begin_task(self) -> None:
         """Have a flush wait for something else than an evaluation, such as feedback."""
@@ -510,19 +509,15 @@ class Records:
             self._changed.notify_all()
 
     @property
-    def spans_lost(self) -> int:
-        """Number of spans that were lost so far."""
-        return self._spans_lost
-
-    @property
-    def dropped(self) -> int:
-        """Number of records dropped so far."""
-        return sum(self._finished[status] for status in DROPPED)
+    def lost(self) -> int:
+        """Number of records that were dropped, and of spans that were lost or not exported."""
+        dropped = sum([self._finished[status] for status in DROPPED])
+        return dropped + self._counts["spans_lost"] + self._counts["export_failures"]
 
     @property
     def pending(self) -> int:
         """Number of records without a visible state."""
-        return self._produced - self._finished.total()
+        return self._counts["produced"] - self._finished.total()
 
     def wait_until_idle(self, timeout: float) -> bool:
         """Wait until nothing is pending or under evaluation; False after ``timeout`` seconds."""
@@ -540,22 +535,15 @@ class Records:
         with self._lock:
             rest = {s: n for s, n in self._finished.items() if s is not Status.EVALUATED}
             return Stats(
-                produced=self._produced,
                 evaluated=self._finished[Status.EVALUATED],
                 skipped={s.value: n for s, n in rest.items() if s not in DROPPED},
                 dropped={s.value: n for s, n in rest.items() if s in DROPPED},
                 pending=self.pending,
-                late=self._late,
                 faults=faults,
-                spans_lost=self._spans_lost,
                 queued=self._places,
                 queued_bytes=self._bytes,
-                spooled=self._spooled,
-                recovered=self._recovered,
-                export_failures=self.export_failures,
-                with_ground_truth=self._with_ground_truth,
-                unasked=self._unasked,
                 undelivered=undelivered,
+                **{name: self._counts[name] for name in get_args(Counted)},
             )
 
 

@@ -172,10 +172,11 @@ class Spool:
 
     def renew(self) -> None:
         """Say that this process is alive, and make up for what could not be done before."""
-        if self._do(_renewed, False):
+        if self._do(Store.renew, False):
             self._forget()
             if not self.is_full:
-                self._take_ballast()
+                with contextlib.suppress(OSError):  # a reserve is worth having, and no warning
+                    self._ballast.take()
 
     def claim(self, most: int, *, is_alone: bool = True) -> list[Row]:
         """Take up at most so many rows that no process works on, the oldest first.
@@ -201,7 +202,7 @@ class Spool:
     @property
     def left(self) -> tuple[int, int]:
         """Number of rows that are not dead: all of them, and those no other living process has."""
-        return self._do(lambda store: store.left(), (0, 0))
+        return self._do(Store.left, (0, 0))
 
     @property
     def has_rows(self) -> bool:
@@ -317,13 +318,8 @@ class Spool:
             leases = self._forgotten
             if not leases:
                 return
-            is_done = self._do(lambda store: _deleted(store, leases), otherwise=False)
-            if is_done:
+            if self._do(lambda store: store.delete(leases), False):
                 self._forgotten = []
-
-    def _take_ballast(self) -> None:
-        with contextlib.suppress(OSError):  # a reserve is worth having, and not worth a warning
-            self._ballast.take()
 
     # --- fork ---
 
@@ -366,16 +362,6 @@ if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork
         after_in_parent=lambda: _after_fork(in_child=False),
         after_in_child=lambda: _after_fork(in_child=True),
     )
-
-
-def _renewed(store: Store) -> bool:
-    store.renew()
-    return True
-
-
-def _deleted(store: Store, leases: Iterable[Lease]) -> bool:
-    store.delete(leases)
-    return True
 
 
 def _code(error: Exception) -> int:

@@ -277,7 +277,7 @@ class Store:
 
     # --- this process ---
 
-    def renew(self) -> None:
+    def renew(self) -> bool:
         """Say that this process is alive, and forget owners and dead letters of long ago."""
         moment = self._clock()
         with self._transaction():
@@ -294,6 +294,7 @@ class Store:
                 "DELETE FROM records WHERE state = 'dead' AND died_at < ?",
                 (time.time() - DEAD_SECONDS,),
             )
+        return True
 
     def _moment(self, moment: int) -> dict[str, _Value]:
         return {"now": moment, "boot": boot_id(), "lease": self._lease, "me": self._owner}
@@ -352,7 +353,7 @@ class Store:
         self._change(changes, lease, reason=reason[:MAX_REASON], died_at=time.time())
         self.died.append(reason[:MAX_REASON])
 
-    def delete(self, leases: Iterable[Lease]) -> None:
+    def delete(self, leases: Iterable[Lease]) -> bool:
         """Remove rows whose spans were exported, if their leases are still held."""
         with self._transaction():
             self._db.executemany(
@@ -360,6 +361,7 @@ class Store:
                 "AND owner = ? AND attempts = ?",
                 [(*lease.key, self._owner, lease.attempts) for lease in leases],
             )
+        return True
 
     def _change(self, changes: str, lease: Lease, **values: _Value) -> bool:
         """Change a row, unless another process has taken it over."""

@@ -35,7 +35,7 @@ from claimspan_tracing.write.sinks import Finished
 from claimspan_tracing.write.spans import document_attributes, recorded_texts, written_chunks
 from claimspan_tracing.write.targets import context_of, root_context
 
-__all__ = ["EvaluationSpan", "annotation_attributes", "identifier_of", "write_carrier"]
+__all__ = ["annotation_attributes", "identifier_of", "write_carrier", "write_claims"]
 
 FIELDS: Final = 5
 """Attributes of one score without its explanation."""
@@ -105,24 +105,20 @@ MAX_ATTRIBUTES: Final = 97
 128. Three more are set when the span is started, and at its end."""
 
 
-class EvaluationSpan:
-    """Writes the claims of an evaluation to a span below a root that carries the scores itself."""
+def write_claims(tracer: Callable[[], Tracer], finished: Finished) -> None:
+    """Write the claims to a span below a root that carries the scores itself.
 
-    def __init__(self, tracer: Callable[[], Tracer]) -> None:
-        """Set where the span goes.
+    Nothing if there are none, or if a carrier has them already.
 
-        Args:
-            tracer: Returns the tracer in force.
-        """
-        self._tracer = tracer
-
-    def write(self, finished: Finished) -> None:
-        """Write the claims; nothing if there are none, or if a carrier has them already."""
-        evaluation = finished.outcome.evaluation
-        if evaluation is None or finished.spans is None:
-            return
-        if evaluation.response_claims or evaluation.ground_truth_claims:
-            _write_evidence(finished, evaluation, self._tracer(), {})
+    Args:
+        tracer: Returns the tracer of that span.
+        finished: Is written.
+    """
+    evaluation = finished.outcome.evaluation
+    if evaluation is None or finished.spans is None:
+        return
+    if evaluation.response_claims or evaluation.ground_truth_claims:
+        _write_evidence(finished, evaluation, tracer(), {})
 
 
 def write_carrier(finished: Finished, tracer: Tracer) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from contextvars import Context as RequestContext
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from opentelemetry.context import Context
@@ -88,27 +88,19 @@ def _plain(value: object) -> JsonValue:
     return [_plain(item) for item in value] if is_list(value) else None
 
 
+@dataclass(eq=False)
 class RemadeSpans:
     """Makes spans with given ids, on the span processors of the application's provider."""
 
-    def __init__(
-        self,
-        provider: Callable[[], SdkTracerProvider | None],
-        started: Callable[[JobKey, str], None],
-        shown: Callable[[Job], Job],
-    ) -> None:
-        """Set where the spans go.
+    provider: Callable[[], SdkTracerProvider | None]
+    """Returns the application's provider; None if it is not of the SDK, whose spans alone can be
+    given ids."""
+    started: Callable[[JobKey, str], None]
+    """Told of each evaluation span: the key of its job, and its id."""
+    shown: Callable[[Job], Job]
+    """Returns what spans may show of a job."""
 
-        Args:
-            provider: Returns the application's provider; None if it is not of the SDK, whose
-                spans alone can be given ids.
-            started: Told of each evaluation span: the key of its job, and its id.
-            shown: Returns what spans may show of a job.
-        """
-        self._shown = shown
-        self._provider = provider
-        self._started = started
-        self._cached: tuple[SdkTracerProvider, KeptIds, Tracer] | None = None
+    _cached: tuple[SdkTracerProvider, KeptIds, Tracer] | None = field(default=None, init=False)
 
     def tracer(self) -> Tracer | None:
         """Return a tracer whose evaluation spans have ids that follow from their root's.
@@ -142,7 +134,7 @@ class RemadeSpans:
                 attributes=BARE_ROOT,
                 start_time=job.started,
             )
-            spans = build_spans(self._shown(job), root, tracer, guard)
+            spans = build_spans(self.shown(job), root, tracer, guard)
         for span, kept in zip((root, *spans.runs), job.kept_spans, strict=True):
             _set_missing(span, kept)
         # An empty context: the request is gone, with its context variables.
@@ -151,7 +143,7 @@ class RemadeSpans:
         return record
 
     def _current(self) -> tuple[KeptIds, Tracer] | None:
-        provider = self._provider()
+        provider = self.provider()
         if provider is None:
             return None
         if self._cached is None or self._cached[0] is not provider:
@@ -168,7 +160,7 @@ class RemadeSpans:
 
     def _tell(self, root: SpanContext, span_id: int) -> None:
         key = format_trace_id(root.trace_id), format_span_id(root.span_id)
-        self._started(key, format_span_id(span_id))
+        self.started(key, format_span_id(span_id))
 
 
 def _above(job: Job, root: SpanContext) -> Context:

@@ -1,4 +1,4 @@
-"""The first sink: scores on the spans of the query, or on a carrier if these have ended."""
+"""What is written first: scores on the spans of the query, or on a carrier if these have ended."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from claimspan_tracing.write.limits import WITHHELD, Attributes
 from claimspan_tracing.write.sinks import Finished
 from claimspan_tracing.write.spans import recorded_texts
 
-__all__ = ["Scores", "are_told_apart", "worth_of_chunks"]
+__all__ = ["are_told_apart", "worth_of_chunks", "write_scores"]
 
 
 def worth_of_chunks(
@@ -84,31 +84,27 @@ RETRIEVER_METRICS: Final = [e.name for e in CATALOGUE.values() if e.group is Gro
 GENERATOR_METRICS: Final = [e.name for e in CATALOGUE.values() if e.group is Group.GENERATOR]
 
 
-class Scores:
-    """Writes the scores. The state ``evaluated`` is written only after this has not raised."""
+def write_scores(tracer: Callable[[], Tracer], finished: Finished) -> None:
+    """Put all scores on the root, and those of retriever and generator on their own spans.
 
-    def __init__(self, tracer: Callable[[], Tracer]) -> None:
-        """Set where carriers go.
+    The state ``evaluated`` is written only after this has not raised.
 
-        Args:
-            tracer: Returns the tracer in force.
-        """
-        self._tracer = tracer
-
-    def write(self, finished: Finished) -> None:
-        """Put all scores on the root, and those of retriever and generator on their own spans."""
-        evaluation = finished.outcome.evaluation
-        if evaluation is None:
-            return
-        if finished.spans is None:
-            write_carrier(finished, self._tracer())
-            return
-        # All attributes are computed before the first is set: what fails leaves no score behind.
-        words = in_words(evaluation, finished.judgement)
-        placed = _placed(finished.spans, evaluation, finished.outcome)
-        finished.spans.root.set_attributes(words)
-        for span, attributes in placed:
-            span.set_attributes(attributes)
+    Args:
+        tracer: Returns the tracer for carriers, which the scores go to if the spans have ended.
+        finished: Is written.
+    """
+    evaluation = finished.outcome.evaluation
+    if evaluation is None:
+        return
+    if finished.spans is None:
+        write_carrier(finished, tracer())
+        return
+    # All attributes are computed before the first is set: what fails leaves no score behind.
+    words = in_words(evaluation, finished.judgement)
+    placed = _placed(finished.spans, evaluation, finished.outcome)
+    finished.spans.root.set_attributes(words)
+    for span, attributes in placed:
+        span.set_attributes(attributes)
 
 
 def _placed(

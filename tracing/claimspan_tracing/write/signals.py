@@ -11,172 +11,48 @@ import threading
 import time
 import weakref
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Final
 
-from opentelemetry._logs import Logger, SeverityNumber  # the API's only path so far
+from opentelemetry._logs import SeverityNumber  # the API's only path so far
 from opentelemetry.context import Context
-from opentelemetry.metrics import CallbackOptions as _Options
-from opentelemetry.metrics import Histogram, Observation
+from opentelemetry.metrics import CallbackOptions, Observation
 
 from claimspan_tracing import scope, semconv
 from claimspan_tracing.decide.status import Status
+from claimspan_tracing.guard import Guard
 from claimspan_tracing.job import GeneratorRun, Job
 from claimspan_tracing.records.table import Stats
 from claimspan_tracing.text import cut
 from claimspan_tracing.write.limits import MAX_METADATA_BYTES, Attributes
-from claimspan_tracing.write.sinks import Finished
+from claimspan_tracing.write.sinks import Finished, Write
 from claimspan_tracing.write.targets import context_of, feedback_context
 
-__all__ = [
-    "EvaluationEvents",
-    "EvaluationMetrics",
-    "FeedbackEvents",
-    "FeedbackHistogram",
-    "RecordCounter",
-    "ScoreHistogram",
-    "watch",
-]
+__all__ = ["Signals", "watch"]
 
 FAILED: Final = frozenset({Status.JUDGE_ERROR, Status.TIMEOUT})
 """States in which an evaluation has failed. In the others none was meant to be made."""
 
 
-class EvaluationEvents:
-    """Emits one event for each score, and one for an evaluation that failed."""
-
-    def __init__(self) -> None:
-        self._logger = scope.logger()
-
-    def write(self, finished: Finished) -> None:
-        """Emit the events of one record."""
-        outcome = finished.outcome
-        if outcome.evaluation is None and outcome.status not in FAILED:
-            return
-        context, target = context_of(finished.job), _target(finished.job)
-        if outcome.evaluation is None:
-            failure: Attributes = target | {
-                semconv.GEN_AI_EVALUATION_NAME: semconv.SCOPE,
-                semconv.ERROR_TYPE: outcome.status.value,
-            }
-            _emit(self._logger, context, failure, SeverityNumber.WARN)
-            return
-        judge: Attributes = {
-            semconv.JUDGE_NAME: outcome.evaluation.judge_name,
-            semconv.JUDGE_VERSION: outcome.evaluation.judge_version,
-            semconv.GEN_AI_EVALUATOR_VERSION: outcome.evaluation.judge_version,
-        }
-        for each in finished.assessments:
-            score: Attributes = {
-                semconv.GEN_AI_EVALUATION_NAME: each.name,
-                semconv.GEN_AI_EVALUATION_SCORE: float(each.value),
-                semconv.GEN_AI_EVALUATION_LABEL: each.label,
-            }
-            if each.explanation:
-                score[semconv.GEN_AI_EVALUATION_EXPLANATION] = each.explanation
-            _emit(self._logger, context, target | judge | score)
-
-
-class FeedbackEvents:
-    """Emits one event for what a user says about a response."""
-
-    def __init__(self) -> None:
-        self._logger = scope.logger()
-
-    def write(self, trace_id: str, span_id: str, value: float) -> None:
-        """Emit the event on the root span of a record.
-
-        Args:
-            trace_id: Of the root span, in hex.
-            span_id: Of the root span, in hex; empty if only the trace is known.
-            value: 0 (bad) to 1 (good).
-        """
-        said: Attributes = {
-            semconv.GEN_AI_EVALUATION_NAME: semconv.EVALUATION_FEEDBACK,
-            semconv.GEN_AI_EVALUATION_SCORE: value,
-        }
-        _emit(self._logger, feedback_context(trace_id, span_id), said)
-
-
-def _target(job: Job) -> Attributes:
-    """What was evaluated: the route, by which Logfire groups events, and the response's own id."""
-    target: Attributes = {semconv.GEN_AI_EVALUATION_TARGET: cut(job.route, MAX_METADATA_BYTES)}
-    ids = [run.response_id for run in job.runs if isinstance(run, GeneratorRun)]
-    return target | ({semconv.GEN_AI_RESPONSE_ID: ids[-1]} if ids and ids[-1] else {})
-
-
-def _emit(
-    logger: Logger,
-    context: Context,
-    attributes: Attributes,
-    severity: SeverityNumber = SeverityNumber.INFO,
-) -> None:
-    logger.emit(
-        # Some backends show an event without a time of its own in 1970.
-        timestamp=time.time_ns(),
-        context=context,
-        event_name=semconv.EVENT_EVALUATION,
-        severity_number=severity,
-        attributes=attributes,
-    )
-
-
 # From a millisecond to the five minutes after which an evaluation is stopped; OpenTelemetry's
-# default buckets are made for milliseconds.
+# default buckets are made for milliseconds, and all scores would be in the first.
 _SECONDS: Final = [0.001, 0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300]
+_SHARES: Final = [0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0]
 
 
-def _score_histogram() -> Histogram:
-    return scope.meter().create_histogram(
-        semconv.SCORE_HISTOGRAM,
-        unit="1",
-        description="Scores of RAG answers, of judges and of users.",
-        # The default buckets are made for milliseconds, and all scores would be in the first.
-        explicit_bucket_boundaries_advisory=[0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0],
-    )
-
-
-class ScoreHistogram:
-    """Records each score in the histogram ``claimspan.score``, with an exemplar."""
+class Signals:
+    """The log events and metrics of one monitor, or of one worker."""
 
     def __init__(self) -> None:
-        self._histogram = _score_histogram()
-
-    def write(self, finished: Finished) -> None:
-        """Record the scores of one record."""
-        if not finished.assessments:
-            return
-        context = context_of(finished.job)
-        for each in finished.assessments:
-            # The metric alone: each other attribute would multiply the series that backends keep.
-            self._histogram.record(each.value, {semconv.METRIC_NAME: each.name}, context=context)
-
-
-class FeedbackHistogram:
-    """Records what users say in the same histogram, as the metric ``user_feedback``."""
-
-    def __init__(self) -> None:
-        self._histogram = _score_histogram()
-
-    def write(self, trace_id: str, span_id: str, value: float) -> None:
-        """Record what a user says about a response.
-
-        Args:
-            trace_id: Of the root span, in hex.
-            span_id: Of the root span, in hex; empty if only the trace is known.
-            value: 0 (bad) to 1 (good).
-        """
-        # An exemplar without a span leads nowhere.
-        context = feedback_context(trace_id, span_id) if span_id else Context()
-        attributes = {semconv.METRIC_NAME: semconv.EVALUATION_FEEDBACK}
-        self._histogram.record(value, attributes, context=context)
-
-
-class EvaluationMetrics:
-    """Records what each evaluation took: seconds, calls of the judge, tokens and money."""
-
-    def __init__(self) -> None:
+        self._logger = scope.logger()
         meter = scope.meter()
+        self._scores = meter.create_histogram(
+            semconv.SCORE_HISTOGRAM,
+            unit="1",
+            description="Scores of RAG answers, of judges and of users.",
+            explicit_bucket_boundaries_advisory=_SHARES,
+        )
         self._duration = meter.create_histogram(
             semconv.EVALUATION_DURATION,
             unit="s",
@@ -192,9 +68,60 @@ class EvaluationMetrics:
         self._cost = meter.create_counter(
             semconv.EVALUATION_COST, unit="{USD}", description="Price of these tokens."
         )
+        self._records = meter.create_counter(
+            semconv.RECORDS_COUNTER, unit="{record}", description="RAG queries by their state."
+        )
+        self._lag = meter.create_histogram(
+            semconv.RECORD_LAG,
+            unit="s",
+            description="Time from the end of a RAG query to its state.",
+            explicit_bucket_boundaries_advisory=_SECONDS,
+        )
 
-    def write(self, finished: Finished) -> None:
-        """Record what the evaluation of one record took."""
+    @property
+    def of_a_record(self) -> tuple[Write, ...]:
+        """What writes a finished record; a fault of one keeps no other back."""
+        return self.write_events, self.write_scores, self.write_costs
+
+    def write_events(self, finished: Finished) -> None:
+        """Emit one event for each score, or one for an evaluation that failed."""
+        outcome = finished.outcome
+        if outcome.evaluation is None and outcome.status not in FAILED:
+            return
+        context, target = context_of(finished.job), _target(finished.job)
+        if outcome.evaluation is None:
+            failure: Attributes = target | {
+                semconv.GEN_AI_EVALUATION_NAME: semconv.SCOPE,
+                semconv.ERROR_TYPE: outcome.status.value,
+            }
+            self._emit(context, failure, SeverityNumber.WARN)
+            return
+        judge: Attributes = {
+            semconv.JUDGE_NAME: outcome.evaluation.judge_name,
+            semconv.JUDGE_VERSION: outcome.evaluation.judge_version,
+            semconv.GEN_AI_EVALUATOR_VERSION: outcome.evaluation.judge_version,
+        }
+        for each in finished.assessments:
+            score: Attributes = {
+                semconv.GEN_AI_EVALUATION_NAME: each.name,
+                semconv.GEN_AI_EVALUATION_SCORE: float(each.value),
+                semconv.GEN_AI_EVALUATION_LABEL: each.label,
+            }
+            if each.explanation:
+                score[semconv.GEN_AI_EVALUATION_EXPLANATION] = each.explanation
+            self._emit(context, target | judge | score)
+
+    def write_scores(self, finished: Finished) -> None:
+        """Record each score in the histogram, with an exemplar."""
+        if finished.outcome.evaluation is None:
+            return
+        context = context_of(finished.job)
+        for each in finished.assessments:
+            # The metric alone: each other attribute would multiply the series that backends keep.
+            self._scores.record(each.value, {semconv.METRIC_NAME: each.name}, context=context)
+
+    def write_costs(self, finished: Finished) -> None:
+        """Record what an evaluation took: seconds, calls of the judge, tokens and money."""
         evaluation = finished.outcome.evaluation
         if evaluation is None:
             return
@@ -205,77 +132,87 @@ class EvaluationMetrics:
         self._tokens.add(usage.output_tokens, judge | {semconv.GEN_AI_TOKEN_TYPE: "output"})
         self._cost.add(usage.cost_usd, judge)
 
-
-class RecordCounter:
-    """Counts records by the state that they ended in, and how long they took to get there."""
-
-    def __init__(self) -> None:
-        meter = scope.meter()
-        self._counter = meter.create_counter(
-            semconv.RECORDS_COUNTER, unit="{record}", description="RAG queries by their state."
-        )
-        self._lag = meter.create_histogram(
-            semconv.RECORD_LAG,
-            unit="s",
-            description="Time from the end of a RAG query to its state.",
-            explicit_bucket_boundaries_advisory=_SECONDS,
-        )
-
     def count(self, status: Status, lag: float) -> None:
         """Count a record that has reached its state, ``lag`` seconds after its root had ended."""
         attributes = {semconv.EVALUATION_STATUS: status.value}
-        self._counter.add(1, attributes)
+        self._records.add(1, attributes)
         self._lag.record(lag, attributes)
+
+    def write_feedback(self, trace_id: str, span_id: str, value: float, guard: Guard) -> None:
+        """Write what a user says about a response, as an event and in the histogram of scores.
+
+        Args:
+            trace_id: Of the root span, in hex.
+            span_id: Of the root span, in hex; empty if only the trace is known.
+            value: 0 (bad) to 1 (good).
+            guard: Counts what a provider raises; a fault of the one does not keep back the other.
+        """
+        context = feedback_context(trace_id, span_id)
+        said: Attributes = {
+            semconv.GEN_AI_EVALUATION_NAME: semconv.EVALUATION_FEEDBACK,
+            semconv.GEN_AI_EVALUATION_SCORE: value,
+        }
+        with guard:
+            self._emit(context, said)
+        named = {semconv.METRIC_NAME: semconv.EVALUATION_FEEDBACK}
+        with guard:  # an exemplar without a span leads nowhere
+            self._scores.record(value, named, context=context if span_id else Context())
+
+    def _emit(
+        self,
+        context: Context,
+        attributes: Attributes,
+        severity: SeverityNumber = SeverityNumber.INFO,
+    ) -> None:
+        self._logger.emit(
+            # Some backends show an event without a time of its own in 1970.
+            timestamp=time.time_ns(),
+            context=context,
+            event_name=semconv.EVENT_EVALUATION,
+            severity_number=severity,
+            attributes=attributes,
+        )
+
+
+def _target(job: Job) -> Attributes:
+    """What was evaluated: the route, by which Logfire groups events, and the response's own id."""
+    target: Attributes = {semconv.GEN_AI_EVALUATION_TARGET: cut(job.route, MAX_METADATA_BYTES)}
+    ids = [run.response_id for run in job.runs if isinstance(run, GeneratorRun)]
+    return target | ({semconv.GEN_AI_RESPONSE_ID: ids[-1]} if ids and ids[-1] else {})
 
 
 # --- observed, not recorded: the meter asks for these when it exports ---
 
-
-_COUNTERS: Final[tuple[tuple[str, str, Callable[[Stats], int], str], ...]] = (
-    (
-        semconv.FAULTS,
-        "{fault}",
-        lambda stats: stats.faults,
-        "Exceptions that claimspan has swallowed.",
-    ),
-    (
-        semconv.SPANS_LOST,
-        "{span}",
-        lambda stats: stats.spans_lost,
+_COUNTERS: Final[Mapping[str, tuple[str, str, str]]] = {
+    semconv.FAULTS: ("faults", "{fault}", "Exceptions that claimspan has swallowed."),
+    semconv.SPANS_LOST: (
+        *("spans_lost", "{span}"),
         "Spans that a fault outside of claimspan kept from exporters.",
     ),
-    (
-        semconv.EXPORT_FAILURES,
-        "{span}",
-        lambda stats: stats.export_failures,
+    semconv.EXPORT_FAILURES: (
+        *("export_failures", "{span}"),
         "Spans of claimspan that an exporter could not deliver.",
     ),
-    (
-        semconv.RECORDS_LATE,
-        "{record}",
-        lambda stats: stats.late,
+    semconv.RECORDS_LATE: (
+        *("late", "{record}"),
         "RAG queries whose scores came after their spans had ended.",
     ),
-    (
-        semconv.RECORDS_SPOOLED,
-        "{record}",
-        lambda stats: stats.spooled,
-        "RAG queries that the spool has taken.",
-    ),
-    (
-        semconv.RECORDS_RECOVERED,
-        "{record}",
-        lambda stats: stats.recovered,
+    semconv.RECORDS_SPOOLED: ("spooled", "{record}", "RAG queries that the spool has taken."),
+    semconv.RECORDS_RECOVERED: (
+        *("recovered", "{record}"),
         "RAG queries taken over from a process that is dead.",
     ),
-    (
-        semconv.DELIVERIES_LOST,
-        "{result}",
-        lambda stats: stats.undelivered,
-        "Results that could not be delivered.",
+    semconv.DELIVERIES_LOST: ("undelivered", "{result}", "Results that could not be delivered."),
+}
+"""Counters by their names: field of ``Stats``, unit, description."""
+
+_GAUGES: Final[Mapping[str, tuple[str, str, str]]] = {
+    semconv.QUEUE_RECORDS: (
+        *("queued", "{record}"),
+        "RAG queries between their end and the end of their evaluation.",
     ),
-)
-"""Counters that are read from ``Stats``: name, unit, value, description."""
+    semconv.QUEUE_BYTES: ("queued_bytes", "By", "Approximate memory that these queries keep."),
+}
 
 
 class _Observed:
@@ -309,7 +246,7 @@ class _Observed:
             return
         last = stats()
         with self._lock:
-            self._gone.update({name: count(last) for name, _, count, _ in _COUNTERS})
+            self._gone.update({f: int(getattr(last, f)) for f, _, _ in _COUNTERS.values()})
 
     def _forget_parent(self) -> None:
         """In a forked child: the parent counts its own engines."""
@@ -319,33 +256,18 @@ class _Observed:
 
     def _offer(self) -> None:
         meter = scope.meter()
-        meter.create_observable_up_down_counter(
-            semconv.QUEUE_RECORDS,
-            [self._sum_of(lambda stats: stats.queued)],
-            unit="{record}",
-            description="RAG queries between their end and the end of their evaluation.",
-        )
-        meter.create_observable_up_down_counter(
-            semconv.QUEUE_BYTES,
-            [self._sum_of(lambda stats: stats.queued_bytes)],
-            unit="By",
-            description="Approximate memory that these queries keep.",
-        )
-        for name, unit, count, description in _COUNTERS:
-            callback = self._sum_of(count, name)
-            meter.create_observable_counter(name, [callback], unit=unit, description=description)
+        for table, create in (
+            (_GAUGES, meter.create_observable_up_down_counter),
+            (_COUNTERS, meter.create_observable_counter),
+        ):
+            for name, (field, unit, description) in table.items():
+                create(name, [partial(self._sum, field)], unit=unit, description=description)
 
-    def _sum_of(
-        self, count: Callable[[Stats], int], name: str = ""
-    ) -> Callable[[_Options], list[Observation]]:
-        def observe(options: _Options) -> list[Observation]:
-            self._forget_parent()
-            with self._lock:
-                each = list(self._engines.values())
-                gone = self._gone[name]
-            return [Observation(gone + sum(count(stats()) for stats in each))]
-
-        return observe
+    def _sum(self, field: str, _options: CallbackOptions) -> list[Observation]:
+        self._forget_parent()
+        with self._lock:
+            each, gone = list(self._engines.values()), self._gone[field]
+        return [Observation(gone + sum(int(getattr(stats(), field)) for stats in each))]
 
 
 _observed: Final = _Observed()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Final, Protocol, runtime_checkable
@@ -22,9 +22,10 @@ __all__ = [
     "DeliveringSink",
     "Finished",
     "Sink",
-    "SuppressedSink",
+    "Write",
     "finished_without_content",
     "without_content",
+    "written_by",
 ]
 
 
@@ -230,17 +231,18 @@ class DeliveringSink(Sink, Protocol):
         ...
 
 
-class SuppressedSink:
-    """A sink of the user's, called in an empty context with instrumentation suppressed.
+Write = Callable[[Finished], None]
+"""Writes finished records to one place, as the method of a sink does."""
 
-    It must not see the context of whichever request is written, and what it does with a framework
+
+def written_by(sinks: Iterable[Sink]) -> list[Write]:
+    """Return what has the user's sinks write, in an empty context without instrumentation.
+
+    They must not see the context of whichever request is written, and what they do with a framework
     is no query.
     """
 
-    def __init__(self, sink: Sink) -> None:
-        """Wrap a sink."""
-        self._sink = sink
+    def suppressed(sink: Sink) -> Write:
+        return lambda finished: run_suppressed(sink.write, finished)
 
-    def write(self, finished: Finished) -> None:
-        """Have the sink write a record."""
-        run_suppressed(self._sink.write, finished)
+    return [suppressed(sink) for sink in sinks]

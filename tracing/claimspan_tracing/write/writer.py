@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 from opentelemetry.trace import Span
@@ -18,8 +18,9 @@ from claimspan_tracing.records.table import Records
 from claimspan_tracing.suppression import run_unsuppressed
 from claimspan_tracing.text import clean, cut
 from claimspan_tracing.write.attributes import sample_of
-from claimspan_tracing.write.signals import RecordCounter
-from claimspan_tracing.write.sinks import Finished, Sink, finished_without_content
+from claimspan_tracing.write.limits import Attributes
+from claimspan_tracing.write.signals import Signals
+from claimspan_tracing.write.sinks import Finished, Write, finished_without_content
 from claimspan_tracing.write.spans import BARE_ROOT, UnstartedSpan
 
 __all__ = ["Writer"]
@@ -28,6 +29,7 @@ MAX_REASON_BYTES: Final = 256
 """Bytes of a reason on a span."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class Writer:
     """Writes records whose state is known.
 
@@ -36,42 +38,26 @@ class Writer:
     ends before its root does: MLflow's and Langfuse's processors take a trace for over with it.
     """
 
-    def __init__(
-        self,
-        records: Records,
-        guard: Guard,
-        scores: Sink,
-        claims: Sink,
-        sinks: Sequence[Sink],
-        *,
-        capture_content: bool = True,
-        is_shut_down: Callable[[], bool] = lambda: False,
-        exports: Callable[[], bool] = lambda: True,
-        announce: Callable[[Status, Outcome], None] = lambda _status, _outcome: None,
-    ) -> None:
-        """Connect the writer.
-
-        Args:
-            records: The table, which gives each state to one caller alone, and counts it.
-            guard: Swallows and counts what a sink or a span processor raises.
-            scores: The first sink; the state depends on it.
-            claims: The second sink, called while the root is open.
-            sinks: The other sinks, in order; none of them changes the state.
-            capture_content: Whether sinks get texts, beside ids, counts, labels and scores.
-            is_shut_down: Whether the tracer provider was shut down, and exports nothing any more.
-            exports: Whether the tracer provider has anything that exports spans.
-            announce: Called with every state and its outcome, after it was written.
-        """
-        self._records = records
-        self._guard = guard
-        self._scores = scores
-        self._claims = claims
-        self._sinks = tuple(sinks)
-        self._is_shut_down = is_shut_down
-        self._exports = exports
-        self._announce = announce
-        self._counter = RecordCounter()
-        self._capture_content = capture_content
+    records: Records
+    """Gives each state to one caller alone, and counts it."""
+    guard: Guard
+    """Counts what a sink or a span processor raises."""
+    scores: Write
+    """Comes first; the state depends on it."""
+    claims: Write
+    """Comes second, while the root is open."""
+    sinks: Sequence[Write]
+    """Come last, in order; none of them changes the state."""
+    signals: Signals
+    """Counts the states."""
+    capture_content: bool = True
+    """Whether sinks get texts, beside ids, counts, labels and scores."""
+    is_shut_down: Callable[[], bool] = lambda: False
+    """Whether the tracer provider was shut down, and exports nothing any more."""
+    exports: Callable[[], bool] = lambda: True
+    """Whether the tracer provider has anything that exports spans."""
+    announce: Callable[[Status, Outcome], None] = lambda _status, _outcome: None
+    """Called with every state and its outcome, after it was written."""
 
     def finish(self, record: Record, outcome: Outcome) -> bool:
         """Write the outcome of an open record and end its spans.
@@ -79,29 +65,29 @@ class Writer:
         Returns:
             False if the record has reached a state before.
         """
-        is_ours = self._records.end(record)
+        is_ours = self.records.end(record)
         if is_ours:
-            self._settle(record, outcome, self._sinks)
+            self._settle(record, outcome, self.sinks)
         return is_ours
 
     def withdraw(self, record: Record, reason: str) -> None:
         """End the spans of a run that turned out to be no record: it has no state, and no sink."""
-        if not self._records.end(record):  # a shutdown has finished it
+        if not self.records.end(record):  # a shutdown has finished it
             return
         try:
-            with self._guard:
+            with self.guard:
                 record.root.set_attribute(semconv.EVALUATION_REASON, reason)
             for span, ended in record.ends():
                 run_unsuppressed(record.context, self._end, span, ended)
         finally:
-            self._records.unasked()
+            self.records.unasked()
             if record.safe is not None:
                 record.safe.set()
 
     def refuse(self, record: Record, status: Status, reason: str = "") -> None:
         """Finish an open record on the application's thread: no sink is called."""
         outcome = Outcome(status=status, reason=reason)
-        if not self._records.end(record):  # a shutdown has finished it
+        if not self.records.end(record):  # a shutdown has finished it
             return
         if record.root.is_recording():
             self._settle(record, outcome, ())
@@ -111,12 +97,12 @@ class Writer:
     def finish_all(self, outcome: Outcome, records: Sequence[Record]) -> None:
         """Finish those of these records that are open; no sink is called."""
         for record in records:
-            if self._records.end(record):
+            if self.records.end(record):
                 self._settle(record, outcome, ())
 
     def write_again(self, record: Record, outcome: Outcome) -> None:
         """Write a record whose state was counted before, because its spans were not exported."""
-        with self._guard:
+        with self.guard:
             run_unsuppressed(record.context, self._write, record, outcome, ())
 
     def write_late(self, job: Job, outcome: Outcome) -> bool:
@@ -127,20 +113,20 @@ class Writer:
         """
         late = replace(outcome, late=True)
         finished = self._shown(Finished(_decided(job, outcome), late))
-        written = self._try(self._scores, finished)
-        if written and (self._is_shut_down() or not self._exports()):
-            self._records.span_lost()
+        written = self._try(self.scores, finished)
+        if written and (self.is_shut_down() or not self.exports()):
+            self.records.count("spans_lost")
             written = False
-        for sink in self._sinks:
+        for sink in self.sinks:
             self._try(sink, finished)
         return written
 
     def write_scores_again(self, job: Job, outcome: Outcome) -> None:
         """Write scores to a carrier that were written before, because it was not exported."""
         late = replace(outcome, late=True)
-        self._try(self._scores, self._shown(Finished(_decided(job, outcome), late)))
+        self._try(self.scores, self._shown(Finished(_decided(job, outcome), late)))
 
-    def _settle(self, record: Record, outcome: Outcome, sinks: Sequence[Sink]) -> None:
+    def _settle(self, record: Record, outcome: Outcome, sinks: Sequence[Write]) -> None:
         """Write a record in a copy of its request's context, and count the state written."""
         status = Status.JUDGE_ERROR  # should writing fail altogether, the record is counted still
         try:
@@ -149,38 +135,34 @@ class Writer:
             self._count(record, status, outcome)
 
     def _count(self, record: Record, status: Status, outcome: Outcome) -> None:
-        with self._guard:
-            self._announce(status, outcome)
-        with self._guard:
-            self._counter.count(status, time.monotonic() - record.accepted_at)
+        with self.guard:
+            self.announce(status, outcome)
+        with self.guard:
+            self.signals.count(status, time.monotonic() - record.accepted_at)
         known = outcome.ground_truth is not None
-        self._records.finished(status, with_ground_truth=known)
+        self.records.finished(status, with_ground_truth=known)
         if record.safe is not None:
             record.safe.set()
 
-    def _write(self, record: Record, outcome: Outcome, sinks: Sequence[Sink]) -> Status:
-        if outcome.status is Status.EVALUATED and self._is_shut_down():
+    def _write(self, record: Record, outcome: Outcome, sinks: Sequence[Write]) -> Status:
+        if outcome.status is Status.EVALUATED and self.is_shut_down():
             outcome = Outcome(status=Status.SHUTDOWN, reason="the tracer provider was shut down")
         finished = None
         if record.job is not None:
             job = _decided(record.job, outcome)
             finished = self._with_scores(self._shown(Finished(job, outcome, record.spans)))
             outcome = finished.outcome
-        if record.spans is None:
-            with self._guard:
-                record.root.set_attributes(BARE_ROOT)
+        bare = BARE_ROOT if record.spans is None else {}
         decision = outcome.decision or record.decision
-        if decision is not None:
-            with self._guard:
-                record.root.set_attributes(sample_of(decision))
-        with self._guard:
-            _write_state(record.root, outcome)
-        if finished is not None:
-            self._try(self._claims, finished)
+        sample = {} if decision is None else sample_of(decision)
+        with self.guard:
+            record.root.set_attributes(bare | sample | _state_of(outcome))
+        if finished is not None and outcome.evaluation is not None:
+            self._try(self.claims, finished)
         for span, ended in record.ends():
             self._end(span, ended)
-        if not self._exports() and outcome.status is Status.EVALUATED:
-            self._records.span_lost()
+        if not self.exports() and outcome.status is Status.EVALUATED:
+            self.records.count("spans_lost")
         if finished is not None:
             for sink in sinks:
                 self._try(sink, finished)
@@ -188,13 +170,13 @@ class Writer:
 
     def _shown(self, finished: Finished) -> Finished:
         """The record as it may be written; its application may have forbidden its texts."""
-        if self._capture_content and finished.job.capture_content:
+        if self.capture_content and finished.job.capture_content:
             return finished
         return finished_without_content(finished)
 
     def _with_scores(self, finished: Finished) -> Finished:
         """Write the scores first; without them the record is not evaluated."""
-        if self._try(self._scores, finished):
+        if finished.outcome.evaluation is None or self._try(self.scores, finished):
             return finished
         failed = Outcome(
             status=Status.JUDGE_ERROR,
@@ -211,16 +193,16 @@ class Writer:
         try:
             span.end(end_time=ended)
         except BaseException as error:  # noqa: BLE001 - also SystemExit: the root still has to end
-            self._guard.swallow(error)
-            self._records.span_lost()
+            self.guard.swallow(error)
+            self.records.count("spans_lost")
         if isinstance(span, UnstartedSpan):
-            self._records.span_lost()
+            self.records.count("spans_lost")
 
-    def _try(self, sink: Sink, finished: Finished) -> bool:
+    def _try(self, write: Write, finished: Finished) -> bool:
         try:
-            sink.write(finished)
+            write(finished)
         except BaseException as error:  # noqa: BLE001 - on our own thread no other code can receive it
-            self._guard.swallow(error)
+            self.guard.swallow(error)
             return False
         return True
 
@@ -230,8 +212,7 @@ def _decided(job: Job, outcome: Outcome) -> Job:
     return job if outcome.decision is None else replace(job, decision=outcome.decision)
 
 
-def _write_state(span: Span, outcome: Outcome) -> None:
-    if outcome.reason:
-        reason = cut(clean(outcome.reason), MAX_REASON_BYTES)
-        span.set_attribute(semconv.EVALUATION_REASON, reason)
-    span.set_attribute(semconv.EVALUATION_STATUS, outcome.status.value)
+def _state_of(outcome: Outcome) -> Attributes:
+    reason = cut(clean(outcome.reason), MAX_REASON_BYTES)
+    named: Attributes = {semconv.EVALUATION_REASON: reason} if reason else {}
+    return named | {semconv.EVALUATION_STATUS: outcome.status.value}
