@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterator, Mapping
-from importlib.resources import files
 from typing import Final, TypedDict, cast
+
+from claimspan.text.tables import read_table
 
 __all__ = [
     "AMBIGUOUS",
@@ -39,8 +39,7 @@ class _Vocabulary(TypedDict):
     halves: Mapping[str, str]
 
 
-_FILE: Final = files("claimspan").joinpath("quantities", "vocabulary.toml")
-_TABLES: Final = cast("_Vocabulary", tomllib.loads(_FILE.read_text(encoding="utf-8")))
+_TABLES: Final = cast("_Vocabulary", read_table("quantities", "vocabulary.toml"))
 _ENGLISH_MONTHS: Final = (
     "January February March April May June July August September October November December".split()
 )

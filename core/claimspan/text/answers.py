@@ -7,9 +7,9 @@ reads ``The capital of France is Paris.`` if the question is ``What is the capit
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypedDict, cast
 
 from claimspan.text.inflections import BASE_VERBS, NOUN_LIKE_VERBS, base_form, past, third_person
 from claimspan.text.markdown import without_emphasis
@@ -29,6 +29,7 @@ from claimspan.text.questions import (
     split_subject,
 )
 from claimspan.text.refusals import is_apology, is_filler, normalise, starts_with_abstention
+from claimspan.text.tables import read_table
 from claimspan.text.words import FUNCTION_WORDS, stem
 
 __all__ = [
@@ -51,64 +52,21 @@ __all__ = [
 _LABELLED: Final = re.compile(
     r"(?P<label>[^\W\d_][^:：=;\n]{0,40}?)\s*(?:[:：=]|\s[-–—])\s*(?P<value>[^;]*[^;\s])"
 )
-_OF_ANSWERS: Final = frozenset(
-    "a answer final short direct correct result response conclusion output value verdict my "
-    "antwort ergebnis réponse résultat respuesta resultado odgovor rezultat antwoord".split()
-)
-"""Words of labels that fit any question."""
 
+
+class _Attribute(TypedDict):
+    """An attribute of ``labels.toml``."""
+
+    asking: str
+    labels: str
+
+
+_LABELS: Final = read_table("text", "labels.toml")
+_OF_ANSWERS: Final = frozenset(cast("str", _LABELS["answers"]).split())
 _ATTRIBUTE_LABELS: Final = tuple(
-    (re.compile(rf"\b(?:{asking})\b", re.IGNORECASE), frozenset(labels.split()))
-    for asking, labels in (
-        (
-            r"how (?:long|far|high|tall|wide|deep|big|large|heavy|old|fast)|wie (?:lang|weit|hoch|"
-            r"breit|tief|groß|schwer|alt|schnell)e?|kako (?:dolg|visok|širok|globok|velik)\w?",
-            "length distance height altitude elevation width breadth depth size area weight mass "
-            "age speed duration period term time total länge höhe breite tiefe größe gewicht alter "
-            "dauer dolžina višina širina globina velikost teža starost trajanje",
-        ),
-        (
-            r"how (?:many|much|often)|number|costs?|price|pay|charged?|fee|wie ?viele?|kostet|"
-            r"combien|coûte|cuántos?|cuesta|koliko|stane",
-            "number count quantity amount total sum population price cost costs fee rate charge "
-            "salary frequency interval preis kosten anzahl betrag gebühr prix coût nombre montant "
-            "precio costo número cena strošek število znesek",
-        ),
-        (
-            r"who|whose|whom|wer|wem|wen|qui|quién|kdo|komu",
-            "name person author writer founder founders owner inventor creator director manager "
-            "head ceo president chair leader winner artist composer painter architect designer "
-            "developer maker manufacturer contact autor autorin gründer auteur fondateur autora "
-            "fundador avtor avtorica ustanovitelj",
-        ),
-        (
-            r"when|what time|deadline|wann|quand|cuándo|kdaj",
-            "date day month year time deadline period start beginning end opening founded born "
-            "datum tag jahr zeit jour année heure fecha día año hora dan leto čas rok",
-        ),
-        (
-            r"where|which (?:city|country|place)|wo|woher|wohin|où|dónde|kje|kam",
-            "location place address city town country state region site origin source "
-            "headquarters seat birthplace destination ort adresse stadt land lieu ville pays lugar "
-            "ciudad país kraj mesto država naslov",
-        ),
-        (
-            r"why|warum|pourquoi|por qué|zakaj",
-            "reason cause grund ursache raison razón razlog vzrok",
-        ),
-        (
-            r"what happen\w*|status|is|are|was|were|has|have|did|does|do",
-            "status state stage phase outcome progress stand stanje",
-        ),
-        (
-            r"what|which|was|welche\w*|quel\w*|cuál\w*|kaj|kater\w*|kako",
-            "name title type kind category colour color language currency version capital "
-            "hauptstadt capitale glavno mesto",
-        ),
-    )
+    (re.compile(rf"\b(?:{each['asking']})\b", re.IGNORECASE), frozenset(each["labels"].split()))
+    for each in cast("Sequence[_Attribute]", _LABELS["attributes"])
 )
-"""How questions ask for what labels name: ``how long`` asks for a ``length``."""
-
 _MIN_ROOT: Final = 4
 _ALL: Final = _OF_ANSWERS.union(*(labels for _, labels in _ATTRIBUTE_LABELS))
 

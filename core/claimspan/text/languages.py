@@ -17,12 +17,12 @@ import unicodedata
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from importlib import resources
 from itertools import islice
 from operator import sub
 from typing import Final, NamedTuple
 
 from claimspan.text.memo import Memo
+from claimspan.text.tables import read_text
 
 __all__ = [
     "Scored",
@@ -315,9 +315,7 @@ _WORD_SCORES: Final = Memo(_word_scores, 1_500)
 
 @lru_cache(maxsize=1)
 def _profiles() -> _Profiles:
-    # Not by a path: the package may be in an archive.
-    file = resources.files("claimspan").joinpath("text", "language_profiles.json")
-    read = json.loads(file.read_text(encoding="utf-8"))
+    read = json.loads(read_text("text", "language_profiles.json"))
     levels = {ord(code): i for i, code in enumerate(read["levels"])}
     weights = {run: _packed(codes.translate(levels)) for run, codes in read["runs"].items()}
     step, languages = read["step"], read["languages"].split()

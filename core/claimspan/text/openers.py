@@ -7,11 +7,11 @@ judge that compares words would look for "sure" and "context" in the chunks.
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Mapping, Sequence
 from functools import cache
-from importlib import resources
 from typing import Final, cast
+
+from claimspan.text.tables import read_table
 
 __all__ = ["SOURCES", "alternatives", "by_language", "is_courtesy", "without_attribution"]
 
@@ -26,9 +26,7 @@ _Lists = Mapping[str, Sequence[str]]
 @cache
 def by_language() -> Mapping[str, _Lists]:
     """Returns the lists of each language, by their names."""
-    # Not by a path: the package may be in an archive.
-    file = resources.files("claimspan").joinpath("text", "beside_answers.toml")
-    return cast("Mapping[str, _Lists]", tomllib.loads(file.read_text(encoding="utf-8")))
+    return cast("Mapping[str, _Lists]", read_table("text", "beside_answers.toml"))
 
 
 def alternatives(name: str) -> str:

@@ -7,7 +7,12 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from claimspan.text.inflections import BASE_VERBS, IRREGULAR_PARTICIPLES, NOUN_LIKE_VERBS
+from claimspan.text.inflections import (
+    BASE_VERBS,
+    ENGLISH,
+    IRREGULAR_PARTICIPLES,
+    NOUN_LIKE_VERBS,
+)
 
 __all__ = [
     "AUXILIARIES",
@@ -57,27 +62,10 @@ DETERMINERS: Final = (
     | frozenset("my your his her its our their any some each every no another all both".split())
 )
 """Words that open a noun phrase."""
-PREPOSITIONS: Final = frozenset(
-    "about above across after against along among around as at before behind below beside between "
-    "by during for from in inside into like near of off on onto out outside over per since than "
-    "through to toward towards under until up upon via with within without".split()
-)
+PREPOSITIONS: Final = frozenset(ENGLISH["prepositions"])
 """Words that open a place, a time or a relation."""
-_ADVERBS: Final = frozenset(
-    "already also always automatically currently ever fully generally just legally never normally "
-    "not officially often only originally still typically usually".split()
-)
-_ADJECTIVES: Final = frozenset(
-    "able accessible active allergic available aware biodegradable capital-intensive cheaper "
-    "closed compatible compliant compulsory correct covered dangerous dead deductible due "
-    "eligible enough essential exempt false faster free fragile full greater harmful higher "
-    "illegal important impossible inclusive ill larger lawful leap legal less liable likely "
-    "longer lower mandatory married more necessary negative obligatory older open optional "
-    "payable poisonous positive possible present profitable private prohibited public ready "
-    "refundable reliable responsible reversible safe secure separate shorter smaller solvent "
-    "subject suitable tall taxable toxic transferable true unlimited valid vegan vegetarian "
-    "visible waterproof well-known younger".split()
-)
+_BEGINNINGS: Final = frozenset(ENGLISH["adverbs"] + ENGLISH["adjectives"])
+_ADVERBS: Final = frozenset(ENGLISH["adverbs"])
 _PARTICIPLE: Final = re.compile(r"[a-z-]+[^e]ed")
 # "Is the ferry running in winter?"; "the building" and "the meeting" are things.
 _PROGRESSIVE: Final = re.compile(
@@ -179,7 +167,7 @@ def _end_before_complement(words: Sequence[str], lowered: Sequence[str]) -> int 
 
 def _is_complement(word: str) -> bool:
     is_verbal = is_participle(word) or _PROGRESSIVE.fullmatch(word) is not None
-    return word in _ADJECTIVES or word in _ADVERBS or is_verbal
+    return word in _BEGINNINGS or is_verbal
 
 
 def _end_before(lowered: Sequence[str], begins: Callable[[str], bool]) -> int | None:
