@@ -84,16 +84,6 @@ _FOREIGN_SOURCES: Final = (
     r"documentos?|textos?|besedil\w*|kontekst\w*|podatk\w*|vir\w*|bronnen|contesto|documento)"
 )
 
-_HEDGES: Final = (
-    r"(?:I (?:think|believe|assume|guess|suppose)|if I(?:'m| am) not mistaken|I(?:'m|"
-    r" am) (?:fairly|quite|"
-    r"pretty) (?:sure|certain|confident)(?: that)?),?\s+(?=\S+ \S+ \S)",
-    r"(?:probably|perhaps|presumably|apparently|most likely|very likely|it may be that|possibly|"
-    r"as it seems),\s+",
-    alternatives("hedges"),
-)
-"""How a speaker says that he is not sure; what follows is asserted all the same."""
-
 _OPENERS: Final = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
@@ -116,7 +106,7 @@ _OPENERS: Final = tuple(
         r"(?:it (?:appears|seems|looks like|is likely)|I (?:found|see|understand|can confirm|"
         r"(?:would )?"
         r"(?:think|believe|assume|say|guess))) that (?=\S)",
-        *_HEDGES,
+        alternatives("hedges"),  # what follows is asserted all the same
         r"(?:in (?:summary|short|brief|conclusion|other words)|to (?:summari[sz]e|sum up|conclude)|"
         r"overall|to answer your question|therefore|thus|so|long story short)\s*[,:]\s*",
         r"(?:(?:the )?(?:final |short |direct |long )?answer|response|a|tl;dr|antwort|réponse|"

@@ -71,7 +71,9 @@ def _row(language: str) -> _Row:
     return _Row(*(re.compile(each, re.IGNORECASE) for each in patterns))
 
 
-_HINTS: Final = {language: tuple(lists["hints"]) for language, lists in by_language().items()}
+_HINTS: Final = {
+    language: tuple(lists["hints"]) for language, lists in by_language().items() if "hints" in lists
+}
 _ALL_HINTS: Final = tuple(dict.fromkeys(hint for hints in _HINTS.values() for hint in hints))
 
 
@@ -283,27 +285,6 @@ DENIALS: Final = (
 )
 """Each abstention has one of these in lower case, and most other sentences have none."""
 
-_REFERRALS: Final = (
-    r"(?:(?:instead|otherwise|therefore|however),? "
-    r"|(?:for (?:more|further|the|accurate|additional)|if you|"
-    r"to (?:answer|get|obtain|find|calculate|determine|provide|give)) [^,]{1,120}, ){0,2}"
-    r"(?:please (?:\w+ )?(?:refer|consult|check|review|look|provide|visit|seek|contact|ask|try|"
-    r"rephrase|specify|clarify|reach|see|share|note)\b"
-    r"|(?:i|we)(?:'d| would)? (?:\w+ )?(?:recommend|suggest|advise|encourage)\b"
-    r"|you (?:may|might|can|could|would|should|will)(?: \w+)?"
-    r"(?: (?:need|want|wish|have|like))?(?: to)? (?:refer|consult|check|review|look|contact|visit|"
-    r"reach|ask|try|find|provide|see|speak|seek)\b"
-    r"|it(?:'s| is| would be| may be| might be) (?:\w+ )?"
-    r"(?:best|better|advisable|recommended|necessary) to\b"
-    r"|(?:try|consider|check|contact|consult|refer|rephrase)\b"
-    r"|(?:i|we)(?:'d|'ll| would| will) (?:\w+ )?(?:need|require|be (?:able|happy|glad))\b"
-    r"|(?:more|additional|further) (?:\w+ ){0,4}(?:information|context|data|details?) "
-    r"(?:is|are|would be) (?:needed|required|necessary)\b)"
-)
-"""A pattern that matches the beginning of a sentence that sends the reader elsewhere, or asks for
-more. On its own it is an answer as often as not."""
-
-
 # --- phrases --------------------------------------------------------------------------------------
 
 # Abstentions and referrals are known in many languages, everything else in English; question marks
@@ -332,7 +313,7 @@ _CLOSING: Final = re.compile(
     re.IGNORECASE,
 )
 _ABSTENTION: Final = re.compile(_ABSTENTIONS, re.IGNORECASE)
-_REFERRAL: Final = re.compile(rf"{_REFERRALS}|{alternatives('refers')}", re.IGNORECASE)
+_REFERRAL: Final = re.compile(alternatives("refers"), re.IGNORECASE)
 _APOLOGY: Final = re.compile(
     r"(?:(?:i(?:'m| am) )?(?:(?:so|very|really) )?(?:sorry|afraid)(?: about that)?"
     r"|(?:i apologi[sz]e|my apologies)(?: for (?:the|this|any) \w+)?)[.!]?$",
