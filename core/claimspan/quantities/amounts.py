@@ -77,9 +77,6 @@ def is_continental(text: str) -> bool:
     """Tells whether a text writes decimals with a comma, and groups of thousands with a point.
 
     Only numbers that can be read in one way count: ``8,7`` and ``1.577,00`` against ``8.7``.
-
-    Args:
-        text: Any text; in doubt it is taken for English.
     """
     if not _DECIMAL_COMMA.search(text):
         return False

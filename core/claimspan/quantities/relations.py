@@ -154,11 +154,6 @@ def amount_relation(claimed: Amount, given: Amount, same: Same) -> Relation:
     A range is the same as the one with the same ends, and a bound as the one of the same kind and
     number. A single value inside of them is neither the same nor another, but the number of a
     bound that includes it is the same.
-
-    Args:
-        claimed: The amount of the claim.
-        given: The amount of the text.
-        same: How two plain amounts are compared.
     """
     is_same = same(claimed, given)
     shapes = {_shape(claimed), _shape(given)}
@@ -404,14 +399,7 @@ def _share_digits(amount: Amount, asked: Asked) -> int:
 
 
 def _agree(claimed: _Reading, given: _Reading, asked: Asked, most: Decimal | int = 1) -> bool:
-    """Tells whether two readings are one value.
-
-    Args:
-        claimed: A reading of the claim's amount.
-        given: One of the text's.
-        asked: What the question asks for.
-        most: The share of the value by which they may differ, whatever their precision.
-    """
+    """Tells whether two readings are one value."""
     if claimed.unit != given.unit and claimed.unit and given.unit:
         return False
     gap, step = abs(claimed.value - given.value), max(claimed.step, given.step)

@@ -16,7 +16,6 @@ No module imports anything of claimspan from outside of this room, except ``clai
 - ``abstention``: detects responses that decline to answer.
 - ``questions``: finds the sentence of a question that asks, and where its subject ends.
 - ``inflections``: inflects English verbs, and finds the base form of irregular ones.
-- ``pronouns``: replaces a pronoun that opens an English sentence by the subject it refers to.
 - ``words``: tokenizes a text into words and numbers, each with the stem it is compared by.
 - ``tables``: reads the tables of words and patterns that stand beside the modules.
 - ``memo``: remembers what was worked out for a word, since the words of texts repeat.

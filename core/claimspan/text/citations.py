@@ -199,11 +199,7 @@ _LIST_LINE: Final = re.compile(r"[ \t]*(?:[-*+•–]|\(?\d{1,3}[.):\]]|\[\^?\w{
 
 
 def without_citations(sentence: str) -> str:
-    """Returns a sentence without citations.
-
-    Args:
-        sentence: One sentence without links.
-    """
+    """Returns a sentence without citations."""
     read = sentence
     if ("(" in read or "[" in read or "【" in read) and _ANY_INLINE.search(read):
         read = _INLINE.sub("", read)

@@ -61,12 +61,7 @@ _MAX_SENTENCE_LENGTH: Final = 600
 
 
 def assertions(sentence: str, language: str = "en") -> list[str]:
-    """Returns the clauses of a sentence that assert something; a question has none.
-
-    Args:
-        sentence: One sentence.
-        language: Code of its language; a sentence in another one than English stays whole.
-    """
+    """Returns the clauses of a sentence that assert something; a question has none."""
     if not is_statement(sentence) or is_footer(sentence):
         return []
     beside = declined(normalise(sentence))
@@ -94,9 +89,6 @@ def split_clauses(sentence: str) -> list[str]:
 
     ``X was born in 1950 and moved to Y`` gives ``X was born in 1950`` and ``X moved to Y``. A
     clause that would lose its subject, a condition or a negation is not cut off.
-
-    Args:
-        sentence: One sentence; in other languages hardly any is cut.
 
     Returns:
         The clauses in order; the sentence alone if it cannot be cut.

@@ -48,9 +48,6 @@ _PLAIN_SIGNS: Final = tuple(
 def injection_signs(text: str) -> list[str]:
     """Returns the kinds of signs that a text is meant to influence a judge.
 
-    Args:
-        text: A chunk, a response or a ground truth.
-
     Returns:
         Each kind found, once: ``role token``, ``verdict block``, ``placeholder``, ``hidden text``,
         ``order``; an empty list for nearly every text.

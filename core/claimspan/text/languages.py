@@ -111,12 +111,7 @@ class _Profiles(NamedTuple):
     """The packed numbers of a run."""
 
     def unpacked(self, packed: int, count: int) -> list[float]:
-        """Returns the sum of each language.
-
-        Args:
-            packed: The sum of packed numbers.
-            count: How many they are.
-        """
+        """Returns the sum of each language."""
         sums = array("I", packed.to_bytes(_PACKED * len(self.languages), sys.byteorder))
         offset = self.lowest * count
         return [(each + offset) * self.step for each in sums]
@@ -126,9 +121,6 @@ def detect_language(text: str) -> str | None:
     """Returns the language of a text.
 
     Fenced code, identifiers and names within a sentence do not count.
-
-    Args:
-        text: A claim, a chunk, or several texts joined.
 
     Returns:
         The ISO 639-1 code, such as ``en`` or ``sl``; None if the text has too few words to tell,
@@ -144,11 +136,6 @@ def languages_of(texts: Sequence[str], beside: Iterable[str] = ()) -> list[str]:
 
     A text that is too short to tell has the language of the others. If those have several, or
     none can be told, it counts as English.
-
-    Args:
-        texts: The texts, in order.
-        beside: More texts that belong to them, whose own languages are not asked for; they are
-            looked at only if one of the texts is too short to tell.
 
     Returns:
         A code for each of ``texts``.

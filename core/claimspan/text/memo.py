@@ -80,12 +80,7 @@ class MemoByLanguage(dict[str, Memo[_T]]):
     """A memo for each language, as ``memos[language][word]``; all keep so many words together."""
 
     def __init__(self, work_out: Callable[[str, str], _T], most: int) -> None:
-        """Starts with no results.
-
-        Args:
-            work_out: Gives the result of a language and a word, the same one each time.
-            most: How many results of all languages are kept, half of them set aside.
-        """
+        """Starts with no results."""
         super().__init__()
         self._work_out = work_out
         self._most = most

@@ -153,9 +153,6 @@ def without_attribution(sentence: str) -> str:
 
     ``According to Marie Curie, X`` stays: there the source is part of what is asserted.
 
-    Args:
-        sentence: One sentence without markup.
-
     Returns:
         The sentence from its first word that asserts something, with a capital letter if it had
         one; the sentence itself if nothing else would be left.

@@ -112,9 +112,6 @@ def split_complement(rest: str) -> Clause | None:
 
     Unlike ``split_subject`` it leaves a noun phrase whole, however long it is: ``the deadline for
     the report``.
-
-    Args:
-        rest: The words behind the auxiliary, without the question mark.
     """
     words = rest.split()
     end = _end_before([word.casefold().strip(",;") for word in words], _is_complement)
@@ -280,9 +277,6 @@ def posed(question: str) -> Posed:
 
     Labels (``Q:``), greetings, ``Can you tell me`` and tags (``, right?``) are left out, and
     contractions are written in full.
-
-    Args:
-        question: A question as a user puts it, with or without sentences around it.
     """
     return _posed(question[:_MAX_CHARACTERS])
 

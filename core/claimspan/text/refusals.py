@@ -93,9 +93,6 @@ def _has_hint(lowered: str) -> bool:
 def declined(sentence: str) -> str | None:
     """Tells whether a sentence declines to answer, and returns what it says beside that.
 
-    Args:
-        sentence: One sentence in any of the languages.
-
     Returns:
         What follows "but", empty if nothing does; None if the sentence does not decline.
     """

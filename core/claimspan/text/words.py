@@ -148,11 +148,7 @@ _IRREGULAR: Final = {
 
 
 def slovenian_words(text: str) -> list[str]:
-    """Split a text into the stems of its words, in order; numbers stay as they are.
-
-    Args:
-        text: Slovenian text in any of Unicode's forms.
-    """
+    """Split a text into the stems of its words, in order; numbers stay as they are."""
     return [slovenian_stem(word) for word in _WORD.findall(unicodedata.normalize("NFC", text))]
 
 
@@ -338,11 +334,6 @@ class Token(NamedTuple):
 
 def tokenize(text: str, language: str = "en") -> list[Token]:
     """Splits a text into tokens, in order; punctuation is dropped.
-
-    Args:
-        text: Any text in any language.
-        language: Code of the language whose stems are wanted. Tokens are compared with tokens of
-            the same language.
 
     Returns:
         One token for each word, number, currency or percent sign; a run of CJK characters gives one

@@ -769,10 +769,6 @@ class Edit(NamedTuple):
 def find_edits(claim: Wording, support: Support) -> list[Edit]:
     """Finds the edits between a claim and the sentence that supports it best.
 
-    Args:
-        claim: The tokens of the claim.
-        support: The part of the reference that supports it best.
-
     Returns:
         At most one edit of each kind; none if the reference has no word of the claim or has the
         claim word for word, or if the claim has more than 150 tokens.
