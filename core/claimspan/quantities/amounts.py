@@ -170,7 +170,6 @@ _AFTER: Final = re.compile(
     r"|\sou plus)|\sor (?:less|fewer|under)|\soder weniger|\sali manj|\sou moins)(?!\w)",
     re.IGNORECASE,
 )
-_AFTER_SIGNS: Final = frozenset("+oOaA")
 BOUND_WORDS: Final = frozenset(
     "ali and oder or ou fewer less manj mehr moins more older plus več weniger".split()
 ) | frozenset(word for phrase in _BEFORE for word in re.findall(r"[^\W\d_]+", phrase))
@@ -217,10 +216,6 @@ _RANKED: Final = re.compile(r"(?:\b(?:number|no\.?|nr\.?|rank(?:ed)?)\s*|#)$", r
 _MONTH: Final = "|".join(each.capitalize() for each in sorted(MONTHS, key=len, reverse=True))
 _MONTH_BEFORE: Final = re.compile(rf"\b(?:{_MONTH})\.?\s*$")
 _MONTH_AFTER: Final = re.compile(rf"\s*(?:of\s+)?(?:{_MONTH})\b")
-# The words before a number that tell what kind it is.
-_TELLING_WORDS: Final = frozenset(
-    (*_LABELS, *(f"{each}s" for each in _LABELS), *MONTHS, *"number no nr rank ranked".split())
-)
 # Characters before a number that tell what it is.
 _LOOK_AROUND: Final = 24
 # Four digits below 1200 or above 2100 are more often a count than a year.
@@ -245,14 +240,6 @@ _LEAD: Final = re.compile(
     re.IGNORECASE,
 )
 _LEAD_WIDTH: Final = 16
-_LEADS: Final = frozenset(CURRENCIES) | {"minus", "negative"}
-# None of these ends a sign or a currency.
-_NO_LEAD_ENDS: Final = frozenset(".,;:!?)[]{}\"'”%/^+=<0123456789") - {
-    each[-1] for each in CURRENCIES
-}
-_NO_LEAD: Final = re.match(
-    "".join(f"(?P<{name}>(?!))?" for name in re.findall(r"\?P<(\w+)>", _LEAD.pattern)), ""
-)
 _TAIL: Final = re.compile(
     r"(?P<ordinal>(?:st|nd|rd|th)\b)?"
     r"(?P<close_early>\))?"
@@ -261,14 +248,6 @@ _TAIL: Final = re.compile(
     rf"(?:\s?(?:d['’]|of\s|de\s)?(?:U\.?S\.?\s)?(?P<after>{_either(CURRENCIES)}))?"
     r"(?P<close>\))?",
     re.IGNORECASE,
-)
-# Most numbers stand before a plain word or a mark, and have no tail.
-_PLAIN_NEXT: Final = re.compile(r" ([A-Za-z]+)(?![^\W\d_])|[.,;:](?=\s|$)|[\]}]|$")
-_TAIL_WORDS: Final = frozenset(
-    word for each in (*SCALES, *PERCENTS, *CURRENCIES) for word in each.split()
-) | frozenset("d of de u us".split())
-_NO_TAIL: Final = re.match(
-    "".join(f"(?P<{name}>(?!))?" for name in re.findall(r"\?P<(\w+)>", _TAIL.pattern)), ""
 )
 # "10-K" is a name, "two-disc" and "5-round" count discs and rounds.
 _GLUED: Final = re.compile(r"(?!-[a-z]{3})-?(?!x\b)[^\W\d_]")
@@ -363,17 +342,10 @@ class _Found(NamedTuple):
         start = number.start()
         before = text[max(start - _LOOK_AROUND, 0) : start]
         words = before.split()
-        last = words[-1] if words else ""
-        has_lead = last.lower() in _LEADS if last.isalpha() else last[-1:] not in _NO_LEAD_ENDS
-        lead = _NO_LEAD
-        if has_lead and last:
-            near = before[-_LEAD_WIDTH:]
-            lead = _LEAD.search(near)
-            if lead and lead["minus"] and _is_dash(text, start - len(lead.group()), done):
-                lead = _LEAD.search(near, lead.end("minus"))
-        following = _PLAIN_NEXT.match(text, number.end())
-        has_tail = following is None or (following[1] or "").lower() in _TAIL_WORDS
-        tail = _TAIL.match(text, number.end()) if has_tail else _NO_TAIL
+        near = before[-_LEAD_WIDTH:]
+        lead, tail = _LEAD.search(near), _TAIL.match(text, number.end())
+        if lead and lead["minus"] and _is_dash(text, start - len(lead.group()), done):
+            lead = _LEAD.search(near, lead.end("minus"))
         if lead is None or tail is None:
             return None
         # A number may stand behind a letter only if that ends a currency: "USD5", but not "B5".
@@ -473,30 +445,23 @@ class _Found(NamedTuple):
     def _kind(self) -> AmountKind:
         """What a number without scale, unit and minus is."""
         written, end, before = self.number.group(), self.number.end(), self.before
-        last = self.words[-1] if self.words else ""
-        # Most words before a number tell nothing.
-        tells = not last.isalpha() or last.lower() in _TELLING_WORDS
-        names = tells and (last[-1:].isalpha() or last[-1:] in (".", "#"))
-        if self.tail["ordinal"] or (names and _RANKED.search(before)):
+        if self.tail["ordinal"] or _RANKED.search(before):
             return "ordinal"
         if not written.isdigit():
             return "value"
         if int(written) <= 31 and (
-            (names and _MONTH_BEFORE.search(before)) or _MONTH_AFTER.match(self.text, end)
+            _MONTH_BEFORE.search(before) or _MONTH_AFTER.match(self.text, end)
         ):
             return "day"
         if len(written) == 4 and int(written) in _YEARS:
             return "year"
-        opens = last == "" or last[-1] in "[(" or "\n" in before
-        if not ((names or opens) and _LABELLED.search(before)):
+        if not _LABELLED.search(before):
             return "value"
         is_item = len(written) <= 2 and _ITEM_END.match(self.text, end)
         return "label" if before.strip(" \n(") or is_item else "value"
 
 
 def _bound_behind(text: str, end: int) -> Bound:
-    if _AFTER_SIGNS.isdisjoint(text[end : end + 2]):
-        return ""
     words = _AFTER.match(text, end)
     return "" if words is None else ">=" if words["least"] else "<="
 

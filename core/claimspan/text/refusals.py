@@ -14,13 +14,11 @@ from typing import Final, NamedTuple
 from claimspan.text.openers import SOURCES, alternatives, by_language
 
 __all__ = [
-    "DENIALS",
     "declined",
     "is_apology",
     "is_filler",
     "is_referral",
     "is_statement",
-    "may_decline",
     "normalise",
     "starts_with_abstention",
     "starts_with_filler",
@@ -75,11 +73,6 @@ _HINTS: Final = {
     language: tuple(lists["hints"]) for language, lists in by_language().items() if "hints" in lists
 }
 _ALL_HINTS: Final = tuple(dict.fromkeys(hint for hints in _HINTS.values() for hint in hints))
-
-
-def may_decline(text: str) -> bool:
-    """Tells at little cost whether a text has a word by which sentences decline."""
-    return _has_hint(_spaced(text))
 
 
 def _has_hint(lowered: str) -> bool:
@@ -275,12 +268,6 @@ _OPENERS: Final = (
 _ABSTENTIONS: Final = _OPENERS + ("(?:" + "|".join(f"(?:{each})" for each in _ENGLISH) + ")")
 """A pattern that matches the beginning of an abstention, in lower or upper case."""
 
-DENIALS: Final = (
-    *("not", "n't", "n\u2019t", "no ", "no_", "none ", "nothing ", "unable", "unanswer", "lack"),
-    *("insufficient", "decline", "refuse", " only ", "outside", "beyond", "out of", "idk", "n/a"),
-    *(" ai", "assistant", "language model", "empty"),
-)
-"""Each abstention has one of these in lower case, and most other sentences have none."""
 
 # --- phrases --------------------------------------------------------------------------------------
 
