@@ -40,7 +40,6 @@ _OWN_SUBJECT: Final = re.compile(
 )
 _PASSIVE: Final = re.compile(r"\b(?:is|are|was|were|been|being)\s+(?!born\b)\w+(?:ed|en|t)\b")
 _CONJUNCTION: Final = re.compile(r"(?<!\s)\s*+;\s+|(?:,|(?<!\s))\s++(?:and|but)\s+")
-_CONJUNCTIONS: Final = ("and", "but", ";")
 # A clause that depends on another one must not be cut off at its "and": reported speech,
 # conditions, alternatives, quotations.
 _DEPENDENT: Final = re.compile(
@@ -105,8 +104,6 @@ def split_clauses(sentence: str) -> list[str]:
 
 def _first_cut(sentence: str) -> tuple[str, str] | None:
     """Returns the first clause and the rest of a sentence; None if it cannot be cut."""
-    if not any(map(sentence.__contains__, _CONJUNCTIONS)):
-        return None
     for conjunction in _CONJUNCTION.finditer(sentence):
         left, right = sentence[: conjunction.start()], sentence[conjunction.end() :]
         if min(len(left.split()), len(right.split())) < _MIN_CLAUSE_WORDS:
