@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from typing import Final, Literal, NamedTuple, cast
 
-from claimspan.quantities.vocabulary import MONTHS
+from claimspan.quantities.vocabulary import BOUNDS, HEDGES, MONTHS
 from claimspan.text.units import CELSIUS, CURRENCIES, FAHRENHEIT, PERCENT, PERCENTS, SCALES, UNITS
 from claimspan.text.words import CARDINALS, FUNCTION_WORDS, stem
 
@@ -128,38 +128,11 @@ def _decimal_sign(digits: str, *, continental: bool) -> str:
 Bound = Literal["", "<", "<=", ">", ">="]
 """On which side of a number the value is, and whether the number itself may be it."""
 
-HEDGE_WORDS: Final = frozenset(
-    "about approximately approx around roughly nearly almost some circa c ca etwa ungefähr rund "
-    "knapp približno okoli okrog skoraj environ presque autour près".split()
-)
+HEDGE_WORDS: Final = frozenset(HEDGES)
 """Words in lower case by which a number is a rough figure."""
 
-_BEFORE: Final[Mapping[str, Bound]] = {
-    phrase: bound
-    for bound, phrases in cast(
-        "tuple[tuple[Bound, str], ...]",
-        (
-            (
-                ">",
-                ">|over|above|more than|greater than|exceed|exceeds|exceeded|exceeding|beyond|über|"
-                "mehr als|več kot|nad|plus de|au-delà de",
-            ),
-            (
-                ">=",
-                "≥|>=|at least|minimum|minimum of|no less than|not less than|no fewer than|"
-                "not fewer than|mindestens|wenigstens|nicht weniger als|vsaj|najmanj|ne manj kot|"
-                "au moins|pas moins de",
-            ),
-            ("<", "<|under|below|less than|fewer than|weniger als|unter|manj kot|pod|moins de"),
-            (
-                "<=",
-                "≤|<=|up to|at most|maximum|maximum of|within|no more than|not more than|bis zu|"
-                "höchstens|maximal|nicht mehr als|do|največ|ne več kot|jusqu'à|jusqu’à|au plus|"
-                "au maximum|pas plus de",
-            ),
-        ),
-    )
-    for phrase in phrases.split("|")
+_BEFORE: Final = {
+    phrase: cast("Bound", bound) for bound, phrases in BOUNDS.items() for phrase in phrases
 }
 """The bound that a phrase before a number makes of it; the longest phrase counts."""
 _LAST_WORDS: Final = frozenset(phrase.rpartition(" ")[2] for phrase in _BEFORE)

@@ -37,7 +37,7 @@ __all__ = [
     "telling_values",
 ]
 
-VALUES_VERSION: Final = "5"
+VALUES_VERSION: Final = "6"
 """Version of the value check's verdicts; part of the version of every judge that uses it."""
 
 # Words that may accompany a bare value. A verb may not: "It was founded in 1999" is a claim about
