@@ -131,7 +131,7 @@ Bound = Literal["", "<", "<=", ">", ">="]
 HEDGE_WORDS: Final = frozenset(HEDGES)
 """Words in lower case by which a number is a rough figure."""
 
-_BEFORE: Final = {
+_BEFORE: Final[Mapping[str, Bound]] = {
     phrase: cast("Bound", bound) for bound, phrases in BOUNDS.items() for phrase in phrases
 }
 """The bound that a phrase before a number makes of it; the longest phrase counts."""

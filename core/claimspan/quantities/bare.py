@@ -258,16 +258,9 @@ def _speaks_of(asked: Asked, reference: str, given: Sequence[Item]) -> bool:
     }
     named = [(m.start(), word) for m in _WORD.finditer(reference) if (word := stem(m[0])) in wanted]
     places = [place for place, _ in named]
-    return any(
-        len({word for _, word in named[_first_near(places, each) : _last_near(places, each)]})
-        >= _COMMON_WORDS
-        for each in given
-    )
-
-
-def _first_near(places: Sequence[int], amount: Item) -> int:
-    return bisect_left(places, amount.start - _NEAR_CHARACTERS)
-
-
-def _last_near(places: Sequence[int], amount: Item) -> int:
-    return bisect_right(places, amount.end + _NEAR_CHARACTERS)
+    for each in given:
+        first = bisect_left(places, each.start - _NEAR_CHARACTERS)
+        last = bisect_right(places, each.end + _NEAR_CHARACTERS)
+        if len({word for _, word in named[first:last]}) >= _COMMON_WORDS:
+            return True
+    return False

@@ -219,13 +219,10 @@ def _missing(
     """What is wrong with a value that the reference has in no form; None if it has it."""
     if "same" in relations:
         return None
-    # "In 1767" leaves a day of that year open, but not beside another day.
+    # "In 1767" leaves a day of that year open.
     is_open = "open" in relations
-    if any(
-        _is_same_slot(value, each) and (not is_open or _as_precise(value, each))
-        for _, sentence in near
-        for each in sentence.values
-    ):
+    given = (each for _, sentence in near for each in sentence.values)
+    if not is_open and any(_is_same_slot(value, each) for each in given):
         return _name(value)
     if is_open or (isinstance(value, Amount) and value.kind == "ordinal"):
         return None
@@ -261,13 +258,6 @@ def _has_other_unit(missing: Item, given: Sequence[Item]) -> bool:
             for each in given
         )
     )
-
-
-def _as_precise(one: Item, other: Item) -> bool:
-    """Tells whether two dates have the same parts."""
-    if not isinstance(one, Date) or not isinstance(other, Date):
-        return False
-    return [part is None for part in one[:5]] == [part is None for part in other[:5]]
 
 
 def _is_telling(claim: str, value: Item) -> bool:

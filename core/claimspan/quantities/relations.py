@@ -106,7 +106,7 @@ def asked_value(question: str | None) -> Asked:
         # "in USD millions and as a percentage" asks for two things, and fixes no scale.
         scale=None if in_percent else stated_scale(question),
         in_percent=in_percent,
-        decimals=_digit(decimals[1]) if decimals else None,
+        decimals=int(CARDINALS.get(decimals[1].casefold(), decimals[1])) if decimals else None,
         is_computed=bool(decimals or _COMPUTED.search(question)),
         is_loss=bool(LOSS.search(question)),
         is_known=True,
@@ -124,10 +124,6 @@ def stated_scale(text: str) -> Decimal | None:
         SCALES[next(filter(None, match.groups())).casefold()] for match in _SCALED.finditer(text)
     }
     return found.pop() if len(found) == 1 else None
-
-
-def _digit(written: str) -> int:
-    return int(CARDINALS.get(written.casefold(), written))
 
 
 # --- relations ------------------------------------------------------------------------------------

@@ -475,7 +475,8 @@ def as_statement(question: str | None, answer: str) -> str:
         return answer
     asked = posed(question)
     told, is_asked = _told(asked, answer)
-    if not asked.clause or not re.search(r"\w", told) or _repeats(asked.clause, told):
+    repeats = told.casefold().strip(" ?") == asked.clause.casefold()
+    if not asked.clause or not re.search(r"\w", told) or repeats:
         return answer
     if _has_verb_of(asked.clause, told):
         return answer
@@ -614,11 +615,6 @@ def _told(asked: Posed, answer: str) -> tuple[str, bool]:
     if _names_attribute(labelled.label, asked.clause):
         return labelled.value, _names_what_is_asked(labelled.label, asked.clause)
     return told, False
-
-
-def _repeats(clause: str, told: str) -> bool:
-    """Tells whether the answer is the question again, which makes no statement."""
-    return told.casefold().strip(" ?") == clause.casefold()
 
 
 def _asks_yes_or_no(asked: Posed) -> bool:

@@ -294,7 +294,9 @@ def _posed(question: str) -> Posed:
     clause = _TAG.sub("", clause).strip(_MARKS)
     clause = _CONTRACTED_PLURAL.sub(r"\1 are", _CONTRACTED.sub(r"\1 is", clause))
     preface = ""
-    if _first(clause) not in _OPENERS and (inner := _inner(clause)):
+    if _first(clause) not in _OPENERS and (
+        inner := _INNER.search(clause) or _INNER_AUXILIARY.search(clause)
+    ):
         preface, clause = clause[: inner.start()].strip(), clause[inner.end() :]
     if negated := _NEGATED.match(clause):
         stem = negated[1].casefold()
@@ -317,10 +319,6 @@ def _asking(question: str) -> str:
     marked = [each for each in sentences if re.search(r"[?？؟][\"”'*)\s]*$", each)]
     opened = [each for each in sentences if _first(_LABEL.sub("", each)) in _OPENERS]
     return next((some[-1] for some in (marked, opened, sentences) if some), "")
-
-
-def _inner(clause: str) -> re.Match[str] | None:
-    return _INNER.search(clause) or _INNER_AUXILIARY.search(clause)
 
 
 def _first(clause: str) -> str:
