@@ -18,7 +18,6 @@ No module imports anything of claimspan from outside of this room, except ``clai
 - ``inflections``: inflects English verbs, and finds the base form of irregular ones.
 - ``words``: tokenizes a text into words and numbers, each with the stem it is compared by.
 - ``tables``: reads the tables of words and patterns that stand beside the modules.
-- ``memo``: remembers what was worked out for a word, since the words of texts repeat.
 - ``units``: units of measure, currencies and scale words by their spellings.
 - ``percentages``: writes shares in percent, and tells which share a percentage means.
 - ``tokens``: estimates how many tokens a language model counts in a text.

@@ -21,7 +21,6 @@ from itertools import islice
 from operator import sub
 from typing import Final, NamedTuple
 
-from claimspan.text.memo import Memo
 from claimspan.text.tables import read_text
 
 __all__ = [
@@ -274,7 +273,9 @@ def _scores(words: Iterable[str]) -> list[float]:
     """Returns the score of every language, by as many words as it takes to tell."""
     packed = count = 0
     for i, word in enumerate(words, 1):
-        of_word, n_runs = _WORD_SCORES[word]
+        of_word, n_runs = (
+            _word_scores if len(word) <= _LONGEST_KNOWN else _word_scores.__wrapped__
+        )(word)
         packed, count = packed + of_word, count + n_runs
         if i % _WORDS_BETWEEN_LOOKS == 0:
             totals = _totals(packed, count)
@@ -289,6 +290,8 @@ def _totals(packed: int, count: int) -> list[float]:
     return list(map(sub, profiles.unpacked(packed, count), profiles.handicaps))
 
 
+# A word takes 350 bytes; longer ones do not come again.
+@lru_cache(maxsize=1_500)
 def _word_scores(word: str) -> tuple[int, int]:
     """The sum of the packed numbers of the known runs of a word, and how many they are."""
     found = map(_profiles().weights.get, letter_runs(word))
@@ -296,8 +299,7 @@ def _word_scores(word: str) -> tuple[int, int]:
     return sum(known), len(known)
 
 
-# A word takes 350 bytes.
-_WORD_SCORES: Final = Memo(_word_scores, 1_500)
+_LONGEST_KNOWN: Final = 32
 
 
 @lru_cache(maxsize=1)

@@ -14,11 +14,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from importlib import import_module
 from importlib.util import find_spec
-from itertools import chain
 from types import ModuleType
 from typing import Final, NamedTuple, Protocol, TypedDict, cast
 
-from claimspan.text.memo import MemoByLanguage
 from claimspan.text.tables import read_table
 
 __all__ = [
@@ -277,6 +275,7 @@ _THOUSANDS: Final = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 
 # A longer run of letters is a key, a sequence or a dump: a stemmer takes seconds for a page of it.
 _LONGEST_WORD: Final = 100
+_LONGEST_KNOWN: Final = 32
 
 _SUFFIXES: Final = ("ing", "edly", "ed", "es", "ly", "s")
 _POSSESSIVE: Final = re.compile(r"'s?$")
@@ -343,8 +342,16 @@ def tokenize(text: str, language: str = "en") -> list[Token]:
     composed = text if text.isascii() else unicodedata.normalize("NFC", text)
     if _has_split_percent(composed):
         return list(_tokens(composed, language))
+    found: list[Token] = []
     # No other token has a blank in it, and none depends on what stands beyond one.
-    return list(chain.from_iterable(map(_PIECES[language].__getitem__, composed.split())))
+    for piece in composed.split():
+        word = piece.strip(_MARKS)
+        # Most pieces are one word and a comma.
+        if word.isascii() and word.isalpha() and word.lower() != "percent":
+            found.append(_word(language, word))
+        else:
+            found += _tokens(piece, language)
+    return found
 
 
 def stem(word: str, language: str = "en") -> str:
@@ -360,7 +367,7 @@ def stem(word: str, language: str = "en") -> str:
         At most six characters for a word in English or in a language without a stemmer; the digits
         for a number word.
     """
-    return _WORDS[language][word].stem
+    return _word(language, word).stem
 
 
 # --- tokens ---
@@ -381,19 +388,10 @@ def _tokens(text: str, language: str) -> Iterator[Token]:
             yield from (_token(language, pair, pair.casefold(), pair) for pair in pairs)
         elif kind == "word":
             parts = _elided(written) if _LANGUAGES.get(language, {}).get("elides") else (written,)
-            yield from map(_WORDS[language].__getitem__, parts)
+            yield from (_word(language, part) for part in parts)
         else:
             stemmed = _token_stem(written, kind, language)
             yield _token(language, written, written.casefold(), stemmed)
-
-
-def _piece_tokens(language: str, piece: str) -> Sequence[Token]:
-    """Returns the tokens of what stands between two blanks."""
-    word = piece.strip(_MARKS)
-    # Most pieces are one word and a comma.
-    if word.isalpha() and word.isascii() and word.lower() != "percent":
-        return (_WORDS[language][word],)
-    return tuple(_tokens(piece, language))
 
 
 def _token_stem(written: str, kind: str | None, language: str) -> str:
@@ -442,6 +440,14 @@ def _compatible(word: str) -> str:
 
 def _word(language: str, word: str) -> Token:
     """Returns the token of a word or of a part of one."""
+    # Longer ones are keys and addresses, which do not come again.
+    return (_known if len(word) <= _LONGEST_KNOWN else _known.__wrapped__)(language, word)
+
+
+# The words of texts repeat. A hundred pages have as many different ones, which take 300 bytes each;
+# they are single words, so that no content of a record stays in memory with them.
+@lru_cache(maxsize=3_500)
+def _known(language: str, word: str) -> Token:
     if language == "en" and word.isascii() and word.isalpha():  # as most are
         folded = word.lower()
         return _token(language, word, folded, _NUMBERS.get(folded) or _strip_inflection(folded))
@@ -504,14 +510,3 @@ def _strip_inflection(word: str) -> str:
         if len(word) > 4 and word[-1] == word[-2] and word[-1] not in "lsz":
             word = word[:-1]
     return word[:_STEM_LENGTH]
-
-
-# --- what is known of words already ---
-
-# As many different words as a hundred pages have. A word with its token takes some 300 bytes, a
-# piece that has it 150; both at most a kilobyte, in whatever languages they are.
-_MAX_WORDS: Final = 3_500
-_MAX_PIECES: Final = 3_500
-
-_WORDS: Final = MemoByLanguage(_word, _MAX_WORDS)
-_PIECES: Final = MemoByLanguage(_piece_tokens, _MAX_PIECES)
