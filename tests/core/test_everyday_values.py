@@ -46,6 +46,8 @@ SAME: Final = (
     ("The deal closed on 12/31/23.", "The deal closed on December 31, 2023."),
     ("She was born on 31/12/85.", "She was born on 31 December 1985."),
     ("It was built in the twenty-first century.", "It was built in the 21st century."),
+    ("The alarm is tested two times a month.", "The alarm is tested twice a month."),
+    ("The choir won the cup thrice.", "The choir won the cup three times."),
 )
 
 OTHER: Final = (
@@ -64,6 +66,8 @@ OTHER: Final = (
     ("Add 1 1/4 cups of flour.", "Add 1.5 cups of flour."),
     ("The deal closed on 12/30/23.", "The deal closed on December 31, 2023."),
     ("Students under 18 pay nothing.", "Students over 18 pay nothing."),
+    ("The alarm is tested three times a month.", "The alarm is tested twice a month."),
+    ("Die Tonne wird dreimal im Monat geleert.", "Die Tonne wird zweimal im Monat geleert."),
 )
 
 

@@ -44,7 +44,10 @@ STATEMENTS = """
     How old is Barack Obama? | 62 | Barack Obama is 62 years old.
     How tall is the Eiffel Tower? | 330 m | The Eiffel Tower is 330 m tall.
     How often is the data backed up? | daily | The data is backed up daily.
-    How far is the Moon from Earth? | 384,400 km | The Moon is 384,400 km from Earth.
+    How far is the airport? | 12 km | The airport is 12 km.
+    Do you ship by air or sea? | Sea | We ship Sea.
+    Which rooms are new? | A and B | A and B are the rooms that are new.
+    Who are the founders? | Ana and Ben | The founders are Ana and Ben.
     Why is the sky blue? | Rayleigh scattering | The sky is blue because of Rayleigh scattering.
     Why was the flight cancelled? | because of snow | The flight was cancelled because of snow.
     In which city was Mozart born? | Salzburg | Mozart was born in the city Salzburg.

@@ -21,7 +21,9 @@ PASSAGE: Final = (
 
 
 def kinds(claim: str, reference: str = PASSAGE) -> set[str]:
-    return {conflict.kind for conflict in value_conflicts(claim, StatedValues(reference))}
+    return {
+        conflict.kind for conflict in value_conflicts(StatedValues(claim), StatedValues(reference))
+    }
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
+from itertools import count, islice
 
-from claimspan.text.words import stem, tokenize
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from claimspan.text.words import Token, stem, tokenize
 
 
 @pytest.mark.parametrize(
@@ -43,3 +47,23 @@ def test_a_token_is_a_word_a_number_a_sign_or_a_pair_of_characters(
 
 def test_tokens_keep_the_text_as_written() -> None:
     assert [token.text for token in tokenize("Cities, 1,250!")] == ["Cities", "1,250"]
+
+
+_PIECES = st.text(alphabet="abzAZ019.,'’-%$(*)_/é中文\u0301\u200b", min_size=1, max_size=8)
+
+
+@given(st.lists(_PIECES, max_size=6), st.sampled_from(["en", "fr", "sl", "zh"]))
+def test_the_tokens_of_a_text_are_those_of_its_pieces_between_blanks(
+    pieces: list[str], language: str
+) -> None:
+    def tokens(text: str) -> list[Token]:
+        return tokenize(text, language)
+
+    assert tokens(" ".join(pieces)) == [token for piece in pieces for token in tokens(piece)]
+
+
+def test_a_text_of_more_different_words_than_are_remembered_is_read_like_any() -> None:
+    numbered = (f"w{i}x." for i in count())
+    text = " ".join(islice(numbered, 25_000))
+
+    assert [token.text for token in tokenize(text)] == [piece[:-1] for piece in text.split()]

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from typing import Final, Literal, NamedTuple, cast
 
-from claimspan.quantities.vocabulary import MONTHS
+from claimspan.quantities.vocabulary import BOUNDS, HEDGES, MONTHS
 from claimspan.text.units import CELSIUS, CURRENCIES, FAHRENHEIT, PERCENT, PERCENTS, SCALES, UNITS
 from claimspan.text.words import CARDINALS, FUNCTION_WORDS, stem
 
@@ -77,9 +77,6 @@ def is_continental(text: str) -> bool:
     """Tells whether a text writes decimals with a comma, and groups of thousands with a point.
 
     Only numbers that can be read in one way count: ``8,7`` and ``1.577,00`` against ``8.7``.
-
-    Args:
-        text: Any text; in doubt it is taken for English.
     """
     if not _DECIMAL_COMMA.search(text):
         return False
@@ -131,38 +128,11 @@ def _decimal_sign(digits: str, *, continental: bool) -> str:
 Bound = Literal["", "<", "<=", ">", ">="]
 """On which side of a number the value is, and whether the number itself may be it."""
 
-HEDGE_WORDS: Final = frozenset(
-    "about approximately approx around roughly nearly almost some circa c ca etwa ungefähr rund "
-    "knapp približno okoli okrog skoraj environ presque autour près".split()
-)
+HEDGE_WORDS: Final = frozenset(HEDGES)
 """Words in lower case by which a number is a rough figure."""
 
 _BEFORE: Final[Mapping[str, Bound]] = {
-    phrase: bound
-    for bound, phrases in cast(
-        "tuple[tuple[Bound, str], ...]",
-        (
-            (
-                ">",
-                ">|over|above|more than|greater than|exceed|exceeds|exceeded|exceeding|beyond|über|"
-                "mehr als|več kot|nad|plus de|au-delà de",
-            ),
-            (
-                ">=",
-                "≥|>=|at least|minimum|minimum of|no less than|not less than|no fewer than|"
-                "not fewer than|mindestens|wenigstens|nicht weniger als|vsaj|najmanj|ne manj kot|"
-                "au moins|pas moins de",
-            ),
-            ("<", "<|under|below|less than|fewer than|weniger als|unter|manj kot|pod|moins de"),
-            (
-                "<=",
-                "≤|<=|up to|at most|maximum|maximum of|within|no more than|not more than|bis zu|"
-                "höchstens|maximal|nicht mehr als|do|največ|ne več kot|jusqu'à|jusqu’à|au plus|"
-                "au maximum|pas plus de",
-            ),
-        ),
-    )
-    for phrase in phrases.split("|")
+    phrase: cast("Bound", bound) for bound, phrases in BOUNDS.items() for phrase in phrases
 }
 """The bound that a phrase before a number makes of it; the longest phrase counts."""
 _LAST_WORDS: Final = frozenset(phrase.rpartition(" ")[2] for phrase in _BEFORE)
@@ -173,7 +143,6 @@ _AFTER: Final = re.compile(
     r"|\sou plus)|\sor (?:less|fewer|under)|\soder weniger|\sali manj|\sou moins)(?!\w)",
     re.IGNORECASE,
 )
-_AFTER_SIGNS: Final = frozenset("+oOaA")
 BOUND_WORDS: Final = frozenset(
     "ali and oder or ou fewer less manj mehr moins more older plus več weniger".split()
 ) | frozenset(word for phrase in _BEFORE for word in re.findall(r"[^\W\d_]+", phrase))
@@ -220,10 +189,6 @@ _RANKED: Final = re.compile(r"(?:\b(?:number|no\.?|nr\.?|rank(?:ed)?)\s*|#)$", r
 _MONTH: Final = "|".join(each.capitalize() for each in sorted(MONTHS, key=len, reverse=True))
 _MONTH_BEFORE: Final = re.compile(rf"\b(?:{_MONTH})\.?\s*$")
 _MONTH_AFTER: Final = re.compile(rf"\s*(?:of\s+)?(?:{_MONTH})\b")
-# The words before a number that tell what kind it is.
-_TELLING_WORDS: Final = frozenset(
-    (*_LABELS, *(f"{each}s" for each in _LABELS), *MONTHS, *"number no nr rank ranked".split())
-)
 # Characters before a number that tell what it is.
 _LOOK_AROUND: Final = 24
 # Four digits below 1200 or above 2100 are more often a count than a year.
@@ -248,14 +213,6 @@ _LEAD: Final = re.compile(
     re.IGNORECASE,
 )
 _LEAD_WIDTH: Final = 16
-_LEADS: Final = frozenset(CURRENCIES) | {"minus", "negative"}
-# None of these ends a sign or a currency.
-_NO_LEAD_ENDS: Final = frozenset(".,;:!?)[]{}\"'”%/^+=<0123456789") - {
-    each[-1] for each in CURRENCIES
-}
-_NO_LEAD: Final = re.match(
-    "".join(f"(?P<{name}>(?!))?" for name in re.findall(r"\?P<(\w+)>", _LEAD.pattern)), ""
-)
 _TAIL: Final = re.compile(
     r"(?P<ordinal>(?:st|nd|rd|th)\b)?"
     r"(?P<close_early>\))?"
@@ -264,14 +221,6 @@ _TAIL: Final = re.compile(
     rf"(?:\s?(?:d['’]|of\s|de\s)?(?:U\.?S\.?\s)?(?P<after>{_either(CURRENCIES)}))?"
     r"(?P<close>\))?",
     re.IGNORECASE,
-)
-# Most numbers stand before a plain word or a mark, and have no tail.
-_PLAIN_NEXT: Final = re.compile(r" ([A-Za-z]+)(?![^\W\d_])|[.,;:](?=\s|$)|[\]}]|$")
-_TAIL_WORDS: Final = frozenset(
-    word for each in (*SCALES, *PERCENTS, *CURRENCIES) for word in each.split()
-) | frozenset("d of de u us".split())
-_NO_TAIL: Final = re.match(
-    "".join(f"(?P<{name}>(?!))?" for name in re.findall(r"\?P<(\w+)>", _TAIL.pattern)), ""
 )
 # "10-K" is a name, "two-disc" and "5-round" count discs and rounds.
 _GLUED: Final = re.compile(r"(?!-[a-z]{3})-?(?!x\b)[^\W\d_]")
@@ -366,17 +315,10 @@ class _Found(NamedTuple):
         start = number.start()
         before = text[max(start - _LOOK_AROUND, 0) : start]
         words = before.split()
-        last = words[-1] if words else ""
-        has_lead = last.lower() in _LEADS if last.isalpha() else last[-1:] not in _NO_LEAD_ENDS
-        lead = _NO_LEAD
-        if has_lead and last:
-            near = before[-_LEAD_WIDTH:]
-            lead = _LEAD.search(near)
-            if lead and lead["minus"] and _is_dash(text, start - len(lead.group()), done):
-                lead = _LEAD.search(near, lead.end("minus"))
-        following = _PLAIN_NEXT.match(text, number.end())
-        has_tail = following is None or (following[1] or "").lower() in _TAIL_WORDS
-        tail = _TAIL.match(text, number.end()) if has_tail else _NO_TAIL
+        near = before[-_LEAD_WIDTH:]
+        lead, tail = _LEAD.search(near), _TAIL.match(text, number.end())
+        if lead and lead["minus"] and _is_dash(text, start - len(lead.group()), done):
+            lead = _LEAD.search(near, lead.end("minus"))
         if lead is None or tail is None:
             return None
         # A number may stand behind a letter only if that ends a currency: "USD5", but not "B5".
@@ -476,30 +418,23 @@ class _Found(NamedTuple):
     def _kind(self) -> AmountKind:
         """What a number without scale, unit and minus is."""
         written, end, before = self.number.group(), self.number.end(), self.before
-        last = self.words[-1] if self.words else ""
-        # Most words before a number tell nothing.
-        tells = not last.isalpha() or last.lower() in _TELLING_WORDS
-        names = tells and (last[-1:].isalpha() or last[-1:] in (".", "#"))
-        if self.tail["ordinal"] or (names and _RANKED.search(before)):
+        if self.tail["ordinal"] or _RANKED.search(before):
             return "ordinal"
         if not written.isdigit():
             return "value"
         if int(written) <= 31 and (
-            (names and _MONTH_BEFORE.search(before)) or _MONTH_AFTER.match(self.text, end)
+            _MONTH_BEFORE.search(before) or _MONTH_AFTER.match(self.text, end)
         ):
             return "day"
         if len(written) == 4 and int(written) in _YEARS:
             return "year"
-        opens = last == "" or last[-1] in "[(" or "\n" in before
-        if not ((names or opens) and _LABELLED.search(before)):
+        if not _LABELLED.search(before):
             return "value"
         is_item = len(written) <= 2 and _ITEM_END.match(self.text, end)
         return "label" if before.strip(" \n(") or is_item else "value"
 
 
 def _bound_behind(text: str, end: int) -> Bound:
-    if _AFTER_SIGNS.isdisjoint(text[end : end + 2]):
-        return ""
     words = _AFTER.match(text, end)
     return "" if words is None else ">=" if words["least"] else "<="
 

@@ -34,11 +34,10 @@ __all__ = [
     "VALUES_VERSION",
     "check_value",
     "is_bare_value",
-    "says_value_alone",
     "telling_values",
 ]
 
-VALUES_VERSION: Final = "5"
+VALUES_VERSION: Final = "6"
 """Version of the value check's verdicts; part of the version of every judge that uses it."""
 
 # Words that may accompany a bare value. A verb may not: "It was founded in 1999" is a claim about
@@ -78,14 +77,9 @@ _TELLING_DIGITS: Final = 3
 _NEAREST: Final[tuple[Relation, ...]] = ("same", "open", "other")
 
 
-def is_bare_value(claim: str) -> bool:
+def is_bare_value(claim: str | StatedValues) -> bool:
     """Tells whether a claim consists of values alone: ``$1,577 million``, ``-0.02``, ``(370)``."""
-    return bool(_bare_values(claim))
-
-
-def says_value_alone(claim: StatedValues) -> bool:
-    """Tells what ``is_bare_value`` does, of a claim whose values are read for more than that."""
-    return len(claim.text) <= _MAX_CHARACTERS and bool(_if_alone(claim.text, claim.values))
+    return bool(_bare_values(StatedValues(claim) if isinstance(claim, str) else claim))
 
 
 def check_value(claim: str, reference: str, question: str | None = None) -> Verdict | None:
@@ -102,7 +96,7 @@ def check_value(claim: str, reference: str, question: str | None = None) -> Verd
         value for what is asked. None if the claim is no bare value, or the text gives no value
         for it: then the check knows nothing, and a judge decides by other means.
     """
-    claimed = _bare_values(claim)
+    claimed = _bare_values(StatedValues(claim))
     if not claimed:
         return None
     comparison = _Comparison(reference, asked_value(question))
@@ -142,7 +136,7 @@ def telling_values(
 
 
 def _is_telling(claim: str, asked: Asked) -> bool:
-    values = _bare_values(claim)
+    values = _bare_values(StatedValues(claim))
     if values.dates or values.times:
         return False
     return bool(values) and all(
@@ -155,20 +149,18 @@ def _is_telling(claim: str, asked: Asked) -> bool:
     )
 
 
-def _bare_values(claim: str) -> Values:
+def _bare_values(claim: StatedValues) -> Values:
     """The values of a claim that has nothing else; empty for other claims."""
-    return _if_alone(claim, read_values(claim)) if len(claim) <= _MAX_CHARACTERS else Values()
-
-
-def _if_alone(claim: str, values: Values) -> Values:
-    """The values of a claim; none if it says anything beside them."""
+    if len(claim.text) > _MAX_CHARACTERS:
+        return Values()
+    values = claim.values
     found = values._replace(amounts=[a for a in values.amounts if a.kind != "label"])
     covered = 0
     rest: list[str] = []
     for each in sorted(_items(found), key=lambda each: each.start):
-        rest.append(claim[covered : each.start])
+        rest.append(claim.text[covered : each.start])
         covered = max(covered, each.end)
-    beside = " ".join((*rest, claim[covered:]))
+    beside = " ".join((*rest, claim.text[covered:]))
     words = re.findall(r"\w+", beside)
     is_bare = all(word.casefold() in _ACCOMPANYING for word in words)
     return found if is_bare and not _NOT_READ.search(beside) else Values()
@@ -266,16 +258,9 @@ def _speaks_of(asked: Asked, reference: str, given: Sequence[Item]) -> bool:
     }
     named = [(m.start(), word) for m in _WORD.finditer(reference) if (word := stem(m[0])) in wanted]
     places = [place for place, _ in named]
-    return any(
-        len({word for _, word in named[_first_near(places, each) : _last_near(places, each)]})
-        >= _COMMON_WORDS
-        for each in given
-    )
-
-
-def _first_near(places: Sequence[int], amount: Item) -> int:
-    return bisect_left(places, amount.start - _NEAR_CHARACTERS)
-
-
-def _last_near(places: Sequence[int], amount: Item) -> int:
-    return bisect_right(places, amount.end + _NEAR_CHARACTERS)
+    for each in given:
+        first = bisect_left(places, each.start - _NEAR_CHARACTERS)
+        last = bisect_right(places, each.end + _NEAR_CHARACTERS)
+        if len({word for _, word in named[first:last]}) >= _COMMON_WORDS:
+            return True
+    return False

@@ -23,8 +23,6 @@ from claimspan.verdicts import Label, Verdict
 __all__ = [
     "ConflictKind",
     "ValueConflict",
-    "conflicts_of",
-    "equal_places",
     "equal_values",
     "value_conflicts",
     "with_values",
@@ -65,18 +63,13 @@ class ValueConflict(NamedTuple):
     """Where it ends."""
 
 
-def value_conflicts(claim: str, reference: StatedValues) -> Iterator[ValueConflict]:
+def value_conflicts(claim: StatedValues, reference: StatedValues) -> Iterator[ValueConflict]:
     """Yields the values of a claim that a reference does not give, or gives otherwise.
 
     In a sentence that has nearly all words of the claim, another value is a change, whatever the
     reference has elsewhere. Beyond that bounds, "one" and numbers of notes are passed over: other
     values may support them.
     """
-    return conflicts_of(StatedValues(claim), reference)
-
-
-def conflicts_of(claim: StatedValues, reference: StatedValues) -> Iterator[ValueConflict]:
-    """Yields what ``value_conflicts`` does, of a claim that many references are read for."""
     if not claim.items or reference.quotes(claim.text):
         return
     whole = claim.whole
@@ -91,7 +84,10 @@ def conflicts_of(claim: StatedValues, reference: StatedValues) -> Iterator[Value
 
 
 def with_values(
-    verdict: Verdict, claim: str, reference: StatedValues, question: StatedValues | None = None
+    verdict: Verdict,
+    claim: StatedValues,
+    reference: StatedValues,
+    question: StatedValues | None = None,
 ) -> Verdict:
     """Lowers p(entailed) of a claim with a value that the reference does not give.
 
@@ -100,7 +96,7 @@ def with_values(
 
     Args:
         verdict: A verdict with probabilities.
-        claim: The text of the claim.
+        claim: The values of the claim.
         reference: The values of the reference.
         question: The values of the question that the reference answers, which it need not repeat;
             None for a passage.
@@ -122,16 +118,11 @@ def with_values(
     return Verdict(label=label, entailed=entailed, neutral=neutral, contradicted=contradicted)
 
 
-def equal_values(claim: str, reference: StatedValues) -> Iterator[tuple[int, int]]:
+def equal_values(claim: StatedValues, reference: StatedValues) -> Iterator[tuple[int, int]]:
     """Yields where the values of a claim stand that a reference gives in any form.
 
     Only sentences with some of the claim's other words count: a page has many numbers.
     """
-    return equal_places(StatedValues(claim), reference)
-
-
-def equal_places(claim: StatedValues, reference: StatedValues) -> Iterator[tuple[int, int]]:
-    """Yields what ``equal_values`` does, of a claim that many references are read for."""
     if not claim.items:
         return
     near = [
@@ -225,23 +216,13 @@ def _missing(
     reference: StatedValues,
     near: Sequence[tuple[float, Sentence]],
 ) -> ConflictKind | None:
-    """What is wrong with a value that the reference has in no form; None if it has it.
-
-    Args:
-        value: The value of the claim.
-        relations: How it stands to the values of the reference.
-        reference: The values of the reference.
-        near: The sentences that are about the same thing.
-    """
+    """What is wrong with a value that the reference has in no form; None if it has it."""
     if "same" in relations:
         return None
-    # "In 1767" leaves a day of that year open, but not beside another day.
+    # "In 1767" leaves a day of that year open.
     is_open = "open" in relations
-    if any(
-        _is_same_slot(value, each) and (not is_open or _as_precise(value, each))
-        for _, sentence in near
-        for each in sentence.values
-    ):
+    given = (each for _, sentence in near for each in sentence.values)
+    if not is_open and any(_is_same_slot(value, each) for each in given):
         return _name(value)
     if is_open or (isinstance(value, Amount) and value.kind == "ordinal"):
         return None
@@ -277,13 +258,6 @@ def _has_other_unit(missing: Item, given: Sequence[Item]) -> bool:
             for each in given
         )
     )
-
-
-def _as_precise(one: Item, other: Item) -> bool:
-    """Tells whether two dates have the same parts."""
-    if not isinstance(one, Date) or not isinstance(other, Date):
-        return False
-    return [part is None for part in one[:5]] == [part is None for part in other[:5]]
 
 
 def _is_telling(claim: str, value: Item) -> bool:

@@ -114,9 +114,6 @@ class Values(NamedTuple):
 def read_values(text: str) -> Values:
     """Reads the values of a text.
 
-    Args:
-        text: Any text; words are read in English, German, Slovenian and French.
-
     Returns:
         Its values, with their places in the text; of a dump of numbers the first two thousand of
         each kind.

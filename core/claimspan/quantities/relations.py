@@ -106,7 +106,7 @@ def asked_value(question: str | None) -> Asked:
         # "in USD millions and as a percentage" asks for two things, and fixes no scale.
         scale=None if in_percent else stated_scale(question),
         in_percent=in_percent,
-        decimals=_digit(decimals[1]) if decimals else None,
+        decimals=int(CARDINALS.get(decimals[1].casefold(), decimals[1])) if decimals else None,
         is_computed=bool(decimals or _COMPUTED.search(question)),
         is_loss=bool(LOSS.search(question)),
         is_known=True,
@@ -124,10 +124,6 @@ def stated_scale(text: str) -> Decimal | None:
         SCALES[next(filter(None, match.groups())).casefold()] for match in _SCALED.finditer(text)
     }
     return found.pop() if len(found) == 1 else None
-
-
-def _digit(written: str) -> int:
-    return int(CARDINALS.get(written.casefold(), written))
 
 
 # --- relations ------------------------------------------------------------------------------------
@@ -154,11 +150,6 @@ def amount_relation(claimed: Amount, given: Amount, same: Same) -> Relation:
     A range is the same as the one with the same ends, and a bound as the one of the same kind and
     number. A single value inside of them is neither the same nor another, but the number of a
     bound that includes it is the same.
-
-    Args:
-        claimed: The amount of the claim.
-        given: The amount of the text.
-        same: How two plain amounts are compared.
     """
     is_same = same(claimed, given)
     shapes = {_shape(claimed), _shape(given)}
@@ -404,14 +395,7 @@ def _share_digits(amount: Amount, asked: Asked) -> int:
 
 
 def _agree(claimed: _Reading, given: _Reading, asked: Asked, most: Decimal | int = 1) -> bool:
-    """Tells whether two readings are one value.
-
-    Args:
-        claimed: A reading of the claim's amount.
-        given: One of the text's.
-        asked: What the question asks for.
-        most: The share of the value by which they may differ, whatever their precision.
-    """
+    """Tells whether two readings are one value."""
     if claimed.unit != given.unit and claimed.unit and given.unit:
         return False
     gap, step = abs(claimed.value - given.value), max(claimed.step, given.step)

@@ -29,13 +29,7 @@ class Sentence:
     """A sentence that has values."""
 
     def __init__(self, text: str, values: Sequence[Item], start: int = 0) -> None:
-        """Keeps the sentence; its words are read when first asked for.
-
-        Args:
-            text: The sentence.
-            values: Its values, in order.
-            start: Where it begins in the text that the places of the values are of.
-        """
+        """Keeps the sentence; its words are read when first asked for."""
         self.text = text
         self.values = values
         self._start = start

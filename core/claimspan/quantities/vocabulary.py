@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import tomllib
-from collections.abc import Iterator, Mapping
-from importlib.resources import files
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, TypedDict, cast
+
+from claimspan.text.tables import read_table
 
 __all__ = [
     "AMBIGUOUS",
+    "BOUNDS",
     "ENGLISH_SCALES",
     "HALVES",
+    "HEDGES",
     "LANGUAGE_WORDS",
     "MONTHS",
     "MONTH_WORDS",
@@ -37,10 +39,11 @@ class _Vocabulary(TypedDict):
     numbers: Mapping[str, str]
     ambiguous: Mapping[str, str]
     halves: Mapping[str, str]
+    bounds: Mapping[str, Sequence[str]]
+    hedges: Mapping[str, str]
 
 
-_FILE: Final = files("claimspan").joinpath("quantities", "vocabulary.toml")
-_TABLES: Final = cast("_Vocabulary", tomllib.loads(_FILE.read_text(encoding="utf-8")))
+_TABLES: Final = cast("_Vocabulary", read_table("quantities", "vocabulary.toml"))
 _ENGLISH_MONTHS: Final = (
     "January February March April May June July August September October November December".split()
 )
@@ -71,7 +74,11 @@ SCALE_WORDS: Final = _by_word(_TABLES["scales"])
 AMBIGUOUS: Final = _by_word(_TABLES["ambiguous"])
 """The language in which a word is a number, of words that are something else in another one."""
 HALVES: Final = _by_word(_TABLES["halves"])
-"""The digits of a number word that ends in a half."""
+"""What a word says in digits that is a number and more, as ``twice``."""
+BOUNDS: Final = _TABLES["bounds"]
+"""Phrases before a number by the bound that they make of it: ``<``, ``<=``, ``>`` or ``>=``."""
+HEDGES: Final = _TABLES["hedges"]["words"].split()
+"""Words by which a number is a rough figure."""
 LANGUAGE_WORDS: Final = {
     language: frozenset(
         (

@@ -16,9 +16,8 @@ No module imports anything of claimspan from outside of this room, except ``clai
 - ``abstention``: detects responses that decline to answer.
 - ``questions``: finds the sentence of a question that asks, and where its subject ends.
 - ``inflections``: inflects English verbs, and finds the base form of irregular ones.
-- ``pronouns``: replaces a pronoun that opens an English sentence by the subject it refers to.
 - ``words``: tokenizes a text into words and numbers, each with the stem it is compared by.
-- ``memo``: remembers what was worked out for a word, since the words of texts repeat.
+- ``tables``: reads the tables of words and patterns that stand beside the modules.
 - ``units``: units of measure, currencies and scale words by their spellings.
 - ``percentages``: writes shares in percent, and tells which share a percentage means.
 - ``tokens``: estimates how many tokens a language model counts in a text.

@@ -5,18 +5,14 @@ Such a response is neither true nor false: evaluations count it apart.
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
 from claimspan.text.clauses import assertions
 from claimspan.text.languages import detect_language
 from claimspan.text.markdown import content_sentences
 from claimspan.text.refusals import (
-    DENIALS,
-    declined,
     is_apology,
     is_referral,
-    may_decline,
     normalise,
     starts_with_abstention,
 )
@@ -25,11 +21,6 @@ __all__ = ["abstains"]
 
 _MAX_ABSTENTION_CHARACTERS: Final = 600
 """A longer response says more than that it cannot answer, however it begins."""
-
-_APOLOGIES: Final = ("sorry", "afraid", "apolog")
-_MAY_BEGIN: Final = re.compile(r"(?:^|[.!?:;,\u2026\u3002\n|<>])[\W\d_]*")
-_ENDS: Final = re.compile(r"[.!?…。！？।\n|]+|<[^<>\n]{0,200}>|[*_`]{1,3}")
-"""Where a sentence may begin, with its marks and its number in a list."""
 
 
 def abstains(text: str) -> bool:
@@ -46,7 +37,7 @@ def abstains(text: str) -> bool:
         half and 55 of 111 in the test half; the others assert something. Of the 516 answers that
         people call right, True for none.
     """
-    if len(text) > _MAX_ABSTENTION_CHARACTERS or not _may_abstain(text):
+    if len(text) > _MAX_ABSTENTION_CHARACTERS:
         return False
     language = detect_language(text) or "en"
     declines = apologises = refers = False
@@ -61,29 +52,3 @@ def abstains(text: str) -> bool:
         apologises = apologises or is_apology(sentence)
     # "I'm sorry. Please restart the router." declines nothing.
     return declines or (apologises and not refers)
-
-
-def _may_abstain(text: str) -> bool:
-    """Tells at little cost whether a sentence of a text may decline, or apologise."""
-    lowered = text.lower()
-    if any(map(lowered.__contains__, _APOLOGIES)):
-        return True
-    if may_decline(text) and any(
-        declined(each) is not None for each in _ENDS.split(normalise(text))
-    ):
-        return True
-    if not any(map(lowered.__contains__, DENIALS)) and not _WITHIN_WORD.search(text):
-        return False
-    # Language and sentences would take ten times as long.
-    return any(map(_starts, {text, _MARKS.sub("", text), _CITED.sub("", text)}))
-
-
-def _starts(text: str) -> bool:
-    """Tells whether a text declines at a place where a sentence may begin."""
-    return any(map(starts_with_abstention, _MAY_BEGIN.split(normalise(text))))
-
-
-# Where a citation or markup is left out within a word, the word shows only in the sentence.
-_WITHIN_WORD: Final = re.compile(r"[`*\])】][\w'’]|[\w'’]\[")
-_MARKS: Final = re.compile(r"[`*\[\]()【】]+")
-_CITED: Final = re.compile(r"[`*]+|\[[^\[\]]*\](?:\([^()]*\))?|\([^()]*\)|【[^【】]*】")

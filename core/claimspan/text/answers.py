@@ -7,11 +7,18 @@ reads ``The capital of France is Paris.`` if the question is ``What is the capit
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Sequence
 from itertools import pairwise
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypedDict, cast
 
-from claimspan.text.inflections import BASE_VERBS, NOUN_LIKE_VERBS, base_form, past, third_person
+from claimspan.text.inflections import (
+    BASE_VERBS,
+    ENGLISH,
+    NOUN_LIKE_VERBS,
+    base_form,
+    past,
+    third_person,
+)
 from claimspan.text.markdown import without_emphasis
 from claimspan.text.questions import (
     AUXILIARIES,
@@ -29,6 +36,7 @@ from claimspan.text.questions import (
     split_subject,
 )
 from claimspan.text.refusals import is_apology, is_filler, normalise, starts_with_abstention
+from claimspan.text.tables import read_table
 from claimspan.text.words import FUNCTION_WORDS, stem
 
 __all__ = [
@@ -37,7 +45,6 @@ __all__ = [
     "as_statement",
     "asks_for_truth",
     "asks_yes_or_no",
-    "denied",
     "denied_statement",
     "has_label",
     "is_short_answer",
@@ -51,64 +58,21 @@ __all__ = [
 _LABELLED: Final = re.compile(
     r"(?P<label>[^\W\d_][^:：=;\n]{0,40}?)\s*(?:[:：=]|\s[-–—])\s*(?P<value>[^;]*[^;\s])"
 )
-_OF_ANSWERS: Final = frozenset(
-    "a answer final short direct correct result response conclusion output value verdict my "
-    "antwort ergebnis réponse résultat respuesta resultado odgovor rezultat antwoord".split()
-)
-"""Words of labels that fit any question."""
 
+
+class _Attribute(TypedDict):
+    """An attribute of ``labels.toml``."""
+
+    asking: str
+    labels: str
+
+
+_LABELS: Final = read_table("text", "labels.toml")
+_OF_ANSWERS: Final = frozenset(cast("str", _LABELS["answers"]).split())
 _ATTRIBUTE_LABELS: Final = tuple(
-    (re.compile(rf"\b(?:{asking})\b", re.IGNORECASE), frozenset(labels.split()))
-    for asking, labels in (
-        (
-            r"how (?:long|far|high|tall|wide|deep|big|large|heavy|old|fast)|wie (?:lang|weit|hoch|"
-            r"breit|tief|groß|schwer|alt|schnell)e?|kako (?:dolg|visok|širok|globok|velik)\w?",
-            "length distance height altitude elevation width breadth depth size area weight mass "
-            "age speed duration period term time total länge höhe breite tiefe größe gewicht alter "
-            "dauer dolžina višina širina globina velikost teža starost trajanje",
-        ),
-        (
-            r"how (?:many|much|often)|number|costs?|price|pay|charged?|fee|wie ?viele?|kostet|"
-            r"combien|coûte|cuántos?|cuesta|koliko|stane",
-            "number count quantity amount total sum population price cost costs fee rate charge "
-            "salary frequency interval preis kosten anzahl betrag gebühr prix coût nombre montant "
-            "precio costo número cena strošek število znesek",
-        ),
-        (
-            r"who|whose|whom|wer|wem|wen|qui|quién|kdo|komu",
-            "name person author writer founder founders owner inventor creator director manager "
-            "head ceo president chair leader winner artist composer painter architect designer "
-            "developer maker manufacturer contact autor autorin gründer auteur fondateur autora "
-            "fundador avtor avtorica ustanovitelj",
-        ),
-        (
-            r"when|what time|deadline|wann|quand|cuándo|kdaj",
-            "date day month year time deadline period start beginning end opening founded born "
-            "datum tag jahr zeit jour année heure fecha día año hora dan leto čas rok",
-        ),
-        (
-            r"where|which (?:city|country|place)|wo|woher|wohin|où|dónde|kje|kam",
-            "location place address city town country state region site origin source "
-            "headquarters seat birthplace destination ort adresse stadt land lieu ville pays lugar "
-            "ciudad país kraj mesto država naslov",
-        ),
-        (
-            r"why|warum|pourquoi|por qué|zakaj",
-            "reason cause grund ursache raison razón razlog vzrok",
-        ),
-        (
-            r"what happen\w*|status|is|are|was|were|has|have|did|does|do",
-            "status state stage phase outcome progress stand stanje",
-        ),
-        (
-            r"what|which|was|welche\w*|quel\w*|cuál\w*|kaj|kater\w*|kako",
-            "name title type kind category colour color language currency version capital "
-            "hauptstadt capitale glavno mesto",
-        ),
-    )
+    (re.compile(rf"\b(?:{each['asking']})\b", re.IGNORECASE), frozenset(each["labels"].split()))
+    for each in cast("Sequence[_Attribute]", _LABELS["attributes"])
 )
-"""How questions ask for what labels name: ``how long`` asks for a ``length``."""
-
 _MIN_ROOT: Final = 4
 _ALL: Final = _OF_ANSWERS.union(*(labels for _, labels in _ATTRIBUTE_LABELS))
 
@@ -151,122 +115,33 @@ def _own_words(label: str, question: str) -> set[str]:
     return {word for word in words if stem(word) not in given and not word.startswith(roots)}
 
 
-# --- the order of words ---------------------------------------------------------------------------
+# --- declaratives ---------------------------------------------------------------------------------
+
+# A question is turned by the places of its words: what is asked for, the auxiliary, the subject and
+# the predicate. Where these are not sure it is not turned, and its words and the answer are written
+# side by side.
 
 _PERSON: Final = {"i": "you", "me": "you", "my": "your", "mine": "yours", "myself": "yourself",
            "you": "we", "your": "our", "yours": "ours"}  # fmt: skip
 _YOURS: Final = {"am": "are", "was": "were"}
 _PARTICLES: Final = frozenset({"out", "up", "off", "down", "back", "away"})
-
-
-def _ordered(auxiliary: str, parts: Clause) -> str:
-    """Returns subject, auxiliary and predicate; ``did acquire`` becomes ``acquired``."""
-    subject, predicate = _addressed(parts)
-    if auxiliary not in DO:
-        return f"{subject} {_agreeing(auxiliary, subject)} {predicate}"
-    words = predicate.split()
-    at = next((at for at, word in enumerate(words) if word.casefold() in BASE_VERBS), None)
-    if at is None or at > 1:
-        return f"{subject} {auxiliary} {predicate}"
-    verb = words[at].casefold()
-    if auxiliary != "do":
-        words[at] = past(verb) if auxiliary == "did" else third_person(verb)
-    return f"{subject} {' '.join(words)}"
-
-
-def denied(auxiliary: str, parts: Clause) -> str:
-    """Returns subject, auxiliary, ``not`` and predicate."""
-    subject, predicate = _addressed(parts)
-    negated = "cannot" if auxiliary == "can" else f"{_agreeing(auxiliary, subject)} not"
-    return f"{subject} {negated} {predicate}"
-
-
-def _addressed(parts: Clause) -> Clause:
-    """Returns what a user asks of himself as it is told to him: ``my card`` as ``your card``."""
-    subject, predicate = (
-        " ".join(_PERSON.get(word.casefold(), word) for word in part.split()) for part in parts
-    )
-    return Clause(subject, predicate)
-
-
-def _agreeing(auxiliary: str, subject: str) -> str:
-    return _YOURS.get(auxiliary, auxiliary) if subject.casefold() == "you" else auxiliary
-
-
-def _chosen(auxiliary: str, parts: Clause, answer: str) -> str | None:
-    """Returns the alternative of the predicate that the answer names; None if it names none."""
-    if not re.search(r"\bor\b", parts.predicate):
-        return None
-    known = set(re.findall(r"\w+", parts.predicate.casefold()))
-    words = re.findall(r"\w+", answer.casefold())
-    if not known.issuperset(words):
-        return None
-    verb = re.match(r"\w+", parts.predicate)
-    head = f"{verb[0]} " if verb and auxiliary in DO and verb[0].casefold() not in words else ""
-    return _ordered(auxiliary, Clause(parts.subject, f"{head}{answer}"))
-
-
-def _placed(told: str, verb_end: int, answer: str) -> str:
-    """Puts an object behind its verb if a preposition follows, otherwise at the end."""
-    words = told.split()
-    while verb_end < len(words) and words[verb_end].casefold() in _PARTICLES:
-        verb_end += 1
-    following = words[verb_end].casefold() if verb_end < len(words) else ""
-    takes_it = following in PREPOSITIONS or following == "per"
-    # "GDPR stands for": a preposition at the end has the object behind it.
-    at = verb_end if takes_it and verb_end + 1 < len(words) else len(words)
-    return " ".join([*words[:at], answer, *words[at:]])
-
-
-def _with_object(auxiliary: str, rest: str, answer: str) -> str | None:
-    """``did Apple acquire in 2014`` and an answer: ``Apple acquired Beats in 2014``."""
-    parts = split_subject(auxiliary, rest)
-    if parts is None:
-        return None
-    told = _ordered(auxiliary, parts)
-    # The verb is the first word of the predicate, behind an auxiliary that has stayed.
-    stayed = auxiliary not in DO or f" {auxiliary} " in f" {told} "
-    return _placed(told, len(parts.subject.split()) + 1 + stayed, answer)
-
-
-def _with_adverbial(auxiliary: str, rest: str, adverbial: str) -> str | None:
-    """``was X founded`` and ``in 1889``: ``X was founded in 1889``; of a noun: ``X is in A``."""
-    if auxiliary in BE:
-        parts = split_complement(rest)
-        if parts is None:
-            return f"{' '.join(_addressed(Clause(rest, '')))}{auxiliary} {adverbial}"
-    else:
-        parts = split_subject(auxiliary, rest)
-    return f"{_ordered(auxiliary, parts)} {adverbial}" if parts else None
-
-
-# --- declaratives ---------------------------------------------------------------------------------
-
-# Each form knows the questions that open in one way. Where a form is not sure how the words go
-# together it gives nothing, and ``answers`` writes the question's words and the answer side by
-# side.
-
 _AUXILIARY: Final = "|".join(sorted(AUXILIARIES))
 _PREPOSITION: Final = "|".join(sorted(PREPOSITIONS))
-_COUNTED: Final = re.compile(rf"(.+?)\s+({_AUXILIARY})\s+(.+)", re.I)
-_AT_QUESTION: Final = re.compile(
-    rf"({_PREPOSITION})\s+(what|which|whom|how many|how much|how long)\b\s*(.*?)\s*\b({_AUXILIARY})"
-    r"\s+(.+)",
-    re.I,
+_ASKED: Final = re.compile(
+    rf"(?:(?P<preposition>{_PREPOSITION}) )?(?:(?P<word>what|which|how)(?P<noun>(?: \S+)*?)"
+    rf"|(?P<bare>who|whom|when|where|why)) (?P<auxiliary>{_AUXILIARY}) (?P<rest>.+)",
+    re.IGNORECASE,
 )
-_ADJECTIVE: Final = re.compile(
-    rf"(long|old|tall|far|big|large|high|deep|wide|heavy|fast|often|soon|late|early|quickly|small)"
-    rf"\s+({_AUXILIARY})\s+(.+)",
-    re.I,
+# "Who wrote X", "What caused X", "How many people live in X": the verb follows its subject.
+_SUBJECT: Final = re.compile(r"(?P<word>who|what|how (?:many|much)) (?P<rest>.+)", re.IGNORECASE)
+_ORDER: Final = re.compile(
+    r"(?:name|list|give|state|identify|provide|mention) (?:me |us )?(?P<noun>.+)", re.IGNORECASE
 )
 _TIMES: Final = {
     "year": "in", "month": "in", "century": "in", "decade": "in", "quarter": "in", "season": "in",
     "day": "on", "date": "on", "weekday": "on", "time": "at", "age": "at", "temperature": "at",
 }  # fmt: skip
-_ATTRIBUTES: Final = frozenset(
-    "color colour size shape age height length width weight price language currency nationality "
-    "religion gender flavour flavor temperature distance speed type kind status version".split()
-)
+_ATTRIBUTES: Final = frozenset(ENGLISH["attributes"])
 _BOUND_ANSWER: Final = re.compile(
     rf"(?:{_PREPOSITION}|of|every|each|once|twice|daily|weekly|monthly|annually|never|always|today|"
     r"tomorrow|yesterday|now|immediately|online|everywhere|nowhere|here|there|because|due|later|"
@@ -274,32 +149,63 @@ _BOUND_ANSWER: Final = re.compile(
     re.I,
 )
 _MONTH: Final = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
-_ON: Final = re.compile(
-    rf"(?:{_MONTH} \d{{1,2}}(?:st|nd|rd|th)?\b(?!\d)|\d{{1,2}}(?:st|nd|rd|th)?\.? (?:of )?{_MONTH}|"
-    r"(?:mon|tues|wednes|thurs|fri|satur|sun)days?\b|\d{4}-\d\d-\d\d|\d{1,2}[./]\d{1,2}[./]\d{2})",
-    re.I,
-)
-_IN: Final = re.compile(rf"(?:{_MONTH}\b|\d{{4}}\b|(?:fy|q[1-4])|the \d|spring|summer|fall|autumn|"
-                        r"winter|early|mid|late)", re.I)  # fmt: skip
-_AT: Final = re.compile(
-    r"\d{1,2}(?::\d\d)?\s*(?:[ap]\.?m\b|o'clock)|\d{1,2}:\d\d|noon|midnight", re.I
-)
+_DATED: Final = {
+    "at": re.compile(
+        r"\d{1,2}(?::\d\d)?\s*(?:[ap]\.?m\b|o'clock)|\d{1,2}:\d\d|noon|midnight", re.I
+    ),
+    "on": re.compile(
+        rf"(?:{_MONTH} \d{{1,2}}(?:st|nd|rd|th)?\b(?!\d)"
+        rf"|\d{{1,2}}(?:st|nd|rd|th)?\.? (?:of )?{_MONTH}|(?:mon|tues|wednes|thurs|fri|satur|sun)"
+        r"days?\b|\d{4}-\d\d-\d\d|\d{1,2}[./]\d{1,2}[./]\d{2})",
+        re.I,
+    ),
+    "in": re.compile(
+        rf"(?:{_MONTH}\b|\d{{4}}\b|(?:fy|q[1-4])|the \d|spring|summer|fall|autumn|winter|early|mid|"
+        r"late)",
+        re.I,
+    ),
+}
+_FINITE_VERBS: Final = frozenset(map(past, BASE_VERBS)) | frozenset(map(third_person, BASE_VERBS))
 
 
 def _open_statement(clause: str, answer: str) -> str | None:
     """Returns the statement of a question with a question word, or of an order to name something.
 
     Returns:
-        A clause without its mark; None if no form is sure.
+        A clause without its mark; None if the order of its words is not sure.
     """
-    if asked := _AT_QUESTION.fullmatch(clause):
-        return _at(asked, answer)
-    opener, _, rest = clause.partition(" ")
-    form = _FORMS.get(opener.casefold())
-    return form(rest.strip(), answer) if form and rest.strip() else None
+    if order := _ORDER.fullmatch(clause):
+        return f"{order['noun']} {_is_or_are(answer)} {answer}"
+    asked, subject = _ASKED.fullmatch(clause), _SUBJECT.fullmatch(clause)
+    noun = (asked["noun"] or "").strip() if asked else ""
+    if subject and (asked is None or _opens_with_verb(noun)):
+        is_sure = subject["word"].casefold() != "what" or _opens_with_verb(subject["rest"])
+        return f"{answer} {subject['rest']}" if is_sure else None
+    if asked is None:
+        return None
+    word = (asked["word"] or asked["bare"]).casefold()
+    auxiliary, rest = asked["auxiliary"].casefold(), asked["rest"]
+    preposition = asked["preposition"] or _TIMES.get(noun.casefold())
+    if preposition or word in ("when", "where", "why") or (word == "how" and not noun):
+        told = _adverbial(word, preposition, noun, answer)
+        is_noun = auxiliary in BE and word != "why"
+        return _with_adverbial(auxiliary, rest, told, is_noun=is_noun) if told else None
+    if word == "how":
+        kind, _, counted = noun.partition(" ")
+        if kind.casefold() in ("many", "much"):
+            is_bare = re.fullmatch(r"[\W\d]*|\w+", answer)
+            return _with_object(
+                auxiliary, rest, f"{answer} {counted}".strip() if is_bare else answer
+            )
+        if auxiliary not in BE:
+            return _with_object(auxiliary, rest, answer)
+        return _with_adverbial(auxiliary, rest, _measured(kind.casefold(), answer), is_noun=True)
+    if not noun:
+        return _with_object(auxiliary, rest, answer)
+    return _named(noun, auxiliary, rest, answer)
 
 
-def _closed_statement(clause: str, answer: str | None, *, is_true: bool = True) -> str | None:
+def _closed_statement(clause: str, *, is_true: bool) -> str | None:
     """Returns the statement of a question that opens with an auxiliary.
 
     Returns:
@@ -310,243 +216,150 @@ def _closed_statement(clause: str, answer: str | None, *, is_true: bool = True) 
     parts = split_subject(auxiliary, rest)
     if auxiliary not in AUXILIARIES or parts is None:
         return None
-    if answer is not None:
-        return _chosen(auxiliary, parts, answer)
-    return _ordered(auxiliary, parts) if is_true else denied(auxiliary, parts)
+    if is_true:
+        return _ordered(auxiliary, parts)
+    subject, predicate = _addressed(parts)
+    negated = "cannot" if auxiliary == "can" else f"{_agreeing(auxiliary, subject)} not"
+    return f"{subject} {negated} {predicate}"
 
 
-# --- forms by question word ---
-
-
-def _at(asked: re.Match[str], answer: str) -> str | None:
-    """``In which year was X founded``."""
-    preposition, word, noun, auxiliary, rest = asked.groups()
-    if not noun or noun.casefold() in answer.casefold():
-        told = answer
-    elif word.casefold() in ("what", "which"):
-        told = f"the {noun} {answer}"
-    else:
-        told = f"{answer} {noun}"
-    if _BOUND_ANSWER.match(answer):
-        return _with_adverbial(auxiliary.casefold(), rest, told)
-    return _with_adverbial(auxiliary.casefold(), rest, f"{preposition.casefold()} {told}")
-
-
-def _what(rest: str, answer: str) -> str | None:
-    first, _, behind = rest.partition(" ")
-    auxiliary = first.casefold()
-    if auxiliary in BE:
-        return _is(auxiliary, behind, answer)
-    if auxiliary in AUXILIARIES:
-        if auxiliary in HAVE and is_participle(behind.split(" ")[0].casefold()):
-            return f"{answer} {rest}"
-        return _with_object(auxiliary, behind, answer)
-    if _is_finite(auxiliary) and auxiliary not in _TIMES:
-        return f"{answer} {rest}"
-    return _which(rest, answer)
-
-
-def _is(auxiliary: str, noun: str, answer: str) -> str | None:
-    """``What is X``: ``X is A``, or ``A is included in X``."""
-    words = noun.split()
-    if not words or (words[-1].casefold().endswith("ing") and len(words) > 1 and (
-        words[-2].casefold() not in DETERMINERS | PREPOSITIONS
-    )):  # fmt: skip
-        return None
-    if begins_predicate(words[0].casefold()):
-        return f"{answer} {auxiliary} {noun}"
-    if words[-1].casefold() in PREPOSITIONS or words[-1].casefold() in ("called", "named"):
-        parts = split_complement(noun)
-        return f"{_ordered(auxiliary, parts)} {answer}" if parts else None
-    subject, _ = _addressed(Clause(noun, ""))
-    return f"{subject} {auxiliary} {answer}"
-
-
-def _which(phrase: str, answer: str) -> str | None:
-    """A noun and its question: ``Which company did X acquire``."""
-    found = _COUNTED.fullmatch(phrase)
-    if found is None:
-        return _of_plain_verb(phrase, answer)
-    noun, auxiliary, rest = found[1], found[2].casefold(), found[3]
-    head = re.split(rf"\s(?:of|{_PREPOSITION})\s", noun)[0].split()[-1].casefold()
-    if head in _TIMES:
-        adverbial = f"{_TIMES[head]} the {noun} {answer}"
-        if _BOUND_ANSWER.match(answer):
-            adverbial = answer
-        told = _with_adverbial(auxiliary, rest, adverbial)
-        if told:
-            return told
-    if noun.casefold().startswith("percentage of "):
-        share = answer if re.search(r"%|percent", answer) else f"{answer} percent"
-        return f"{share} of {noun[14:]} {auxiliary} {rest}"
-    if auxiliary in BE and rest.split()[-1].casefold() in PREPOSITIONS:
-        parts = split_complement(rest)
-        return f"{_ordered(auxiliary, parts)} the {noun} {answer}" if parts else None
-    if head in _ATTRIBUTES and auxiliary in BE and not split_complement(rest):
+def _named(noun: str, auxiliary: str, rest: str, answer: str) -> str | None:
+    """``Which company did X acquire``: ``A is the company that X acquired``."""
+    if auxiliary in BE and noun.split()[-1].casefold() in _ATTRIBUTES:
         return f"the {noun} of {rest} {auxiliary} {answer}"
-    if auxiliary in BE or _continues_subject(auxiliary, rest):
-        return _named(noun, head, answer, f"{auxiliary} {rest}")
+    told = f"{auxiliary} {rest}"
+    if auxiliary not in BE and not _continues_subject(auxiliary, rest):
+        parts = split_subject(auxiliary, rest)
+        if parts is None:
+            return None
+        told = _ordered(auxiliary, parts)
+    return f"{answer} {_is_or_are(answer)} the {noun} that {told}"
+
+
+def _is_or_are(answer: str) -> str:
+    return "are" if re.search(r",|\band\b", answer) else "is"
+
+
+def _chosen(clause: str, answer: str) -> str | None:
+    """Returns the alternative that an answer names: ``Is it vegan or vegetarian?``."""
+    auxiliary, _, rest = clause.partition(" ")
+    auxiliary = auxiliary.casefold()
     parts = split_subject(auxiliary, rest)
-    return _named(noun, head, answer, _ordered(auxiliary, parts)) if parts else None
+    said, offered = answer.casefold().split(), parts.predicate.casefold().split() if parts else []
+    if parts is None or "or" not in offered or not {*said} <= {*offered}:
+        return None
+    head = [offered[0]] if auxiliary in DO and offered[0] not in said else []
+    return _ordered(auxiliary, Clause(parts.subject, " ".join([*head, answer])))
+
+
+def _opens_with_verb(words: str) -> bool:
+    first = words.split(" ", 1)[0].casefold()
+    return is_participle(first) or first in _FINITE_VERBS
+
+
+def _ordered(auxiliary: str, parts: Clause) -> str:
+    """Returns subject, auxiliary and predicate; ``did acquire`` becomes ``acquired``."""
+    subject, predicate = _addressed(parts)
+    if auxiliary not in DO:
+        return f"{subject} {_agreeing(auxiliary, subject)} {predicate}"
+    words = predicate.split()
+    at = next((at for at, word in enumerate(words[:2]) if word.casefold() in BASE_VERBS), None)
+    if at is None:
+        return f"{subject} {auxiliary} {predicate}"
+    verb = words[at].casefold()
+    if auxiliary != "do":
+        words[at] = past(verb) if auxiliary == "did" else third_person(verb)
+    return f"{subject} {' '.join(words)}"
+
+
+def _addressed(parts: Clause) -> Clause:
+    """Returns what a user asks of himself as it is told to him: ``my card`` as ``your card``."""
+    return Clause(
+        *(" ".join(_PERSON.get(word.casefold(), word) for word in part.split()) for part in parts)
+    )
+
+
+def _agreeing(auxiliary: str, subject: str) -> str:
+    return _YOURS.get(auxiliary, auxiliary) if subject.casefold() == "you" else auxiliary
+
+
+def _with_object(auxiliary: str, rest: str, answer: str) -> str | None:
+    """``did Apple acquire in 2014`` and an answer: ``Apple acquired Beats in 2014``."""
+    if auxiliary in BE:
+        return _is(auxiliary, rest, answer)
+    if _continues_subject(auxiliary, rest):
+        return f"{answer} {auxiliary} {rest}"
+    parts = split_subject(auxiliary, rest)
+    if parts is None:
+        return None
+    told = _ordered(auxiliary, parts)
+    words = told.split()
+    # The verb is the first word of the predicate, behind an auxiliary that has stayed.
+    end = len(parts.subject.split()) + 1 + (auxiliary not in DO or auxiliary in words)
+    while end < len(words) and words[end].casefold() in _PARTICLES:
+        end += 1
+    # The object is behind its verb if a preposition follows; "GDPR stands for" has it at the end.
+    takes_it = end + 1 < len(words) and words[end].casefold() in PREPOSITIONS | {"per"}
+    at = end if takes_it else len(words)
+    return " ".join([*words[:at], answer, *words[at:]])
 
 
 def _continues_subject(auxiliary: str, rest: str) -> bool:
-    """Tells whether the noun before the auxiliary is its subject: ``which region had the most``."""
+    """Tells whether the subject stands before the auxiliary: ``which region had the most``."""
     first = rest.split()[0].casefold()
     if auxiliary in HAVE:
         return begins_predicate(first) or first in DETERMINERS or first == "more"
     return auxiliary not in DO and (first in BASE_VERBS or first == "be")
 
 
-def _of_plain_verb(phrase: str, answer: str) -> str | None:
-    """``Which city hosted the games``: the noun is the subject of a verb without auxiliary."""
-    words = phrase.split()
-    at = next((at for at, word in enumerate(words) if at and _is_finite(word.casefold())), None)
-    if at is None:
+def _is(auxiliary: str, noun: str, answer: str) -> str | None:
+    """``What is X``: ``X is A``, or ``A is included in X``."""
+    words = noun.casefold().split()
+    # "What is the company doing?"
+    if words[-1].endswith("ing") and not {*words[-2:-1]} <= DETERMINERS | PREPOSITIONS:
         return None
-    noun = " ".join(words[:at])
-    head = re.split(rf"\s(?:of|{_PREPOSITION})\s", noun)[0].split()[-1].casefold()
-    return _named(noun, head, answer, " ".join(words[at:]))
+    if words[0] == "there":
+        return f"there {auxiliary} {answer}{noun[len('there') :]}"
+    if begins_predicate(words[0]):
+        return f"{answer} {auxiliary} {noun}"
+    if words[-1] in PREPOSITIONS | {"called", "named"}:
+        parts = split_complement(noun)
+        return f"{_ordered(auxiliary, parts)} {answer}" if parts else None
+    return f"{_addressed(Clause(noun, '')).subject} {auxiliary} {answer}"
 
 
-def _named(noun: str, head: str, answer: str, clause: str) -> str:
-    is_one = noun.casefold().startswith("of ")  # "which of the segments"
-    is_plural = head.endswith("s") and not head.endswith(("ss", "us", "is")) and not is_one
-    noun = f"one {noun}" if is_one else noun
-    return f"{answer} {'are' if is_plural else 'is'} the {noun} that {clause}"
+def _with_adverbial(auxiliary: str, rest: str, adverbial: str, *, is_noun: bool) -> str | None:
+    """``was X founded`` and ``in 1889``: ``X was founded in 1889``; of a noun: ``X is in A``."""
+    parts = split_complement(rest) if is_noun else split_subject(auxiliary, rest)
+    if parts is None:
+        subject = _addressed(Clause(rest, "")).subject
+        return f"{subject} {auxiliary} {adverbial}" if is_noun else None
+    return f"{_ordered(auxiliary, parts)} {adverbial}"
 
 
-def _is_finite(word: str) -> bool:
-    """Tells whether a word may be a verb with its ending: ``hosted``, ``wrote``, ``covers``."""
-    return is_participle(word) or word in _FINITE_VERBS
-
-
-_FINITE_VERBS: Final = frozenset({past(verb) for verb in BASE_VERBS}
-                                 | {third_person(verb) for verb in BASE_VERBS}
-                                 ) - {"sales", "orders", "plans", "terms"}  # fmt: skip
-
-
-def _who(rest: str, answer: str) -> str | None:
-    first, _, behind = rest.partition(" ")
-    auxiliary = first.casefold()
-    if auxiliary in BE:
-        return _is(auxiliary, behind, answer)
-    if auxiliary in AUXILIARIES and behind:
-        if _continues_subject(auxiliary, behind):
-            return f"{answer} {rest}"
-        return _with_object(auxiliary, behind, answer)
-    return f"{answer} {rest}"
-
-
-def _when(rest: str, answer: str) -> str | None:
-    return _with_adverbial(*_auxiliary_and(rest), _dated(answer))
-
-
-def _where(rest: str, answer: str) -> str | None:
-    place = answer if _BOUND_ANSWER.match(answer) else f"in {answer}"
-    return _with_adverbial(*_auxiliary_and(rest), place)
-
-
-def _auxiliary_and(rest: str) -> tuple[str, str]:
-    auxiliary, _, behind = rest.partition(" ")
-    return auxiliary.casefold(), behind
-
-
-def _dated(answer: str) -> str:
+def _adverbial(word: str, preposition: str | None, noun: str, answer: str) -> str | None:
+    """Returns an answer as it stands in a statement: ``in 1889``, ``in the city Salzburg``."""
     if _BOUND_ANSWER.match(answer):
         return answer
-    for pattern, preposition in ((_AT, "at"), (_ON, "on"), (_IN, "in")):
-        if pattern.match(answer):
-            return f"{preposition} {answer}"
-    return answer
+    if preposition:
+        is_named = not noun or noun.casefold() in answer.casefold()
+        return f"{preposition.casefold()} {answer if is_named else f'the {noun} {answer}'}"
+    if word == "when":
+        dated = (before for before, form in _DATED.items() if form.match(answer))
+        return f"{next(dated, '')} {answer}".lstrip()
+    before = {"where": "in", "why": "because of"}.get(word)
+    return f"{before} {answer}" if before else None
 
 
-def _why(rest: str, answer: str) -> str | None:
-    if re.match(r"(?:to|for|since|as|due to|because)\b", answer, re.I):
-        reason = answer
-    else:
-        reason = f"because of {answer}"
-    parts = split_subject(*_auxiliary_and(rest))
-    return f"{_ordered(_auxiliary_and(rest)[0], parts)} {reason}" if parts else None
-
-
-def _how(rest: str, answer: str) -> str | None:
-    kind, _, behind = rest.partition(" ")
-    if kind.casefold() in ("many", "much"):
-        return _counted(behind, answer)
-    if asked := _ADJECTIVE.fullmatch(rest):
-        return _measured(asked, answer)
-    if re.match(r"by\b", answer, re.I):
-        return _with_adverbial(*_auxiliary_and(rest), answer)
-    return None
-
-
-def _counted(rest: str, answer: str) -> str | None:
-    """``How many employees does X have``, ``How much does it cost``, ``How much is it``."""
-    first, _, behind = rest.partition(" ")
-    if first.casefold() in AUXILIARIES:
-        auxiliary = first.casefold()
-        return _is(auxiliary, behind, answer) if auxiliary in BE else _with_object(
-            auxiliary, behind, answer
-        )  # fmt: skip
-    found = _COUNTED.fullmatch(rest)
-    if found is None:
-        return f"{_counting(answer, '')} {rest}" if len(rest.split()) > 1 else None
-    noun, auxiliary, behind = found[1], found[2].casefold(), found[3]
-    if noun.startswith("("):  # "How much (in USD billions) did X pay"
-        told = _with_object(auxiliary, behind, answer)
-        return f"{told} {noun}" if told else None
-    amount = _counting(answer, noun)
-    if behind.casefold().split()[0] == "there":
-        return f"there {auxiliary} {amount}{behind[5:]}"
-    if (auxiliary in BE and not split_complement(behind)) or _continues_subject(auxiliary, behind):
-        return f"{amount} {auxiliary} {behind}"
-    return _with_object(auxiliary, behind, amount)
-
-
-def _counting(answer: str, noun: str) -> str:
-    """Returns the amount with what is counted, unless the answer names it or another unit."""
-    return f"{answer} {noun}".strip() if re.fullmatch(r"[\W\d]*|\w+", answer) else answer
-
-
-def _measured(asked: re.Match[str], answer: str) -> str | None:
-    adjective, auxiliary, rest = asked[1].casefold(), asked[2].casefold(), asked[3]
-    if auxiliary not in BE:
-        return _with_object(auxiliary, rest, answer)
-    if split_complement(rest):
-        return _with_adverbial(auxiliary, rest, answer)
-    if adjective == "far" and " from " in rest:
-        subject, _, origin = rest.partition(" from ")
-        return f"{subject} {auxiliary} {answer} from {origin}"
-    says_it = adjective in answer.casefold() or adjective in ("often", "far", "soon")
-    if says_it or _BOUND_ANSWER.match(answer):
-        told = answer
-    else:
-        told = f"{answer} years old" if adjective == "old" and answer.isdigit() else (
-            f"{answer} {adjective}"
-        )  # fmt: skip
-    return _is(auxiliary, rest, told)
-
-
-def _order(rest: str, answer: str) -> str | None:
-    """``Name the capital of France``."""
-    noun = re.sub(r"^(?:me|us)\s+", "", rest)
-    head = re.split(rf"\s(?:of|{_PREPOSITION}|that|which|who|\w+ed)\s", noun)[0].split()[-1]
-    is_plural = head.casefold().endswith("s") and not head.endswith(("ss", "us", "is"))
-    return f"{noun} {'are' if is_plural else 'is'} {answer}"
-
-
-_FORMS: Final[dict[str, Callable[[str, str], str | None]]] = {
-    "what": _what,
-    "which": _what,
-    "who": _who,
-    "whom": _who,
-    "when": _when,
-    "where": _where,
-    "why": _why,
-    "how": _how,
-    **dict.fromkeys(("name", "list", "give", "state", "identify", "provide", "mention"), _order),
-}
+def _measured(adjective: str, answer: str) -> str:
+    """``how long``: ``two years long``."""
+    if adjective in ("often", "far", "soon") or adjective in answer or _BOUND_ANSWER.match(answer):
+        return answer
+    return (
+        f"{answer} years old"
+        if (adjective, answer.isdigit()) == ("old", True)
+        else (f"{answer} {adjective}")
+    )
 
 
 # --- short answers --------------------------------------------------------------------------------
@@ -662,7 +475,8 @@ def as_statement(question: str | None, answer: str) -> str:
         return answer
     asked = posed(question)
     told, is_asked = _told(asked, answer)
-    if not asked.clause or not re.search(r"\w", told) or _repeats(asked.clause, told):
+    repeats = told.casefold().strip(" ?") == asked.clause.casefold()
+    if not asked.clause or not re.search(r"\w", told) or repeats:
         return answer
     if _has_verb_of(asked.clause, told):
         return answer
@@ -803,11 +617,6 @@ def _told(asked: Posed, answer: str) -> tuple[str, bool]:
     return told, False
 
 
-def _repeats(clause: str, told: str) -> bool:
-    """Tells whether the answer is the question again, which makes no statement."""
-    return told.casefold().strip(" ?") == clause.casefold()
-
-
 def _asks_yes_or_no(asked: Posed) -> bool:
     if asked.is_statement or _opens_with_auxiliary(asked) or _YES_OR_NO.match(asked.clause):
         return True
@@ -841,7 +650,7 @@ def _resolved(asked: Posed, told: str, opening: re.Match[str]) -> str:
             asked.clause if is_true else f"{asked.clause}: {told[: opening.end()].strip(' ,;:.')}"
         )
     foreign = opening["foreign_yes"] or opening["foreign_no"]
-    statement = None if foreign else _closed_statement(asked.clause, None, is_true=is_true)
+    statement = None if foreign else _closed_statement(asked.clause, is_true=is_true)
     if statement is None and is_true and not foreign and not _opens_with_auxiliary(asked):
         statement = asked.clause  # "The store is open, right?"
     if statement is None:
@@ -858,9 +667,8 @@ def _turned(asked: Posed, told: str) -> str | None:
         return None
     if foreign := _COPULAS.fullmatch(asked.clause):
         return f"{foreign['noun']} {foreign['verb']} {told}"
-    if _opens_with_auxiliary(asked):
-        return _closed_statement(asked.clause, told)
-    return _open_statement(asked.clause, told)
+    is_closed = _opens_with_auxiliary(asked)
+    return _chosen(asked.clause, told) if is_closed else _open_statement(asked.clause, told)
 
 
 def _sentence(asked: Posed, statement: str) -> str:

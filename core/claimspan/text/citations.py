@@ -74,48 +74,9 @@ _POINTERS: Final = (
     # A link alone, or behind words that point.
     r"|(?:(?:please |you can (?:also )?)?(?:for|see|read|visit|check|find|more|link|learn|go to|"
     r"via|full|at|here)"
-    rf"\b[^\[\]\n]{{0,80}}[ :]\s*)?(?:\[[^\[\]\n]{{1,200}}\]\([^()\s]{{1,500}}\)|<?{_URL}>?)[.!]?",
-    r"(?:(?:please|you can(?: also)?|also) )?(?:see|visit|check|consult|read|refer to|view|find) "
-    r"(?:\S+ ){0,8}(?:for (?:more|further|full|additional)(?: \w+)?|for (?:details|"
-    r"information))[.!]?"
-    r"|(?:(?:please|you can(?: also)?|also) )?(?:see|read|view|find|learn) (?:\S+ ){0,8}here[.!]?"
-    r"|click (?:here|the link)\b.*|for (?:more|further|additional) (?:information|details|help)\b.*"
-    r"|(?:read|learn|find out) more(?: about (?:\S+ ){0,6}\S+| here| at \S+)?[.!]?",
+    rf"\b[^\[\]\n]{{0,80}}[ :]\s*)?(?:\[[^\[\]\n]{{1,200}}\]\([^()\s]{{1,500}}\)|<?{_URL}>?)[.!]?"
 )
 """Sentences that send the reader on for more."""
-
-_DISCLAIMERS: Final = (
-    r"(?:disclaimer|haftungsausschluss|avertissement|aviso legal|descargo de responsabilidad|"
-    r"avvertenza|isenção de responsabilidade|omejitev odgovornosti)\s*[:：].*",
-    r"(?:please note(?: that)? |note(?: that)?:? )?(?:this|that|it|the above|"
-    r"the information above|this "
-    r"(?:answer|response|information))(?:'s| is| does) (?:(?:only|just|general|provided|intended|"
-    r"meant|offered) (?:\w+ ){0,4}information(?:al)?\b.*|(?:not|no)(?: (?:a|be|constitute|"
-    r"intended as|"
-    r"meant as|a substitute for|taken as))? (?:\w+,? ){0,3}(?:or )?\w+ advice\b.*)",
-    r"(?:please|always|you should(?: always)?|it(?:'s| is) (?:always )?(?:best|advisable|"
-    r"recommended) to) "
-    r"(?:consult|speak (?:to|with)|talk to|see|contact|ask|seek (?:the )?advice (?:of|"
-    r"from))(?: with)? "
-    r"(?:an?|your) (?:\w+ ){0,2}(?:doctor|physician|pharmacist|lawyer|attorney|solicitor|"
-    r"professional|"
-    r"expert|specialist|advis[eo]r|accountant|provider)"
-    r"(?: (?:or|and) (?:\w+ ){0,3}\w+)?(?: (?:for|before making|regarding|about) [^.]*)?[.!]?",
-    r"(?:i(?:'m| am) (?:just |only )?an? (?:ai|artificial|(?:\w+ )?language model|chatbot|"
-    r"virtual|digital)|"
-    r"this (?:answer|response|text) was (?:generated|written|created) by (?:an? )?ai)\b.*",
-    r"(?:please note(?: that)? |note(?: that)?:? )?(?:all |these |the |our )?(?:prices?|fees?|"
-    r"rates?|terms|"
-    r"details|information|polic(?:y|ies)|availability|hours|times|conditions|offers?|data|figures)"
-    r"(?: and \w+)? (?:(?:may|can|could|might) (?:change|be (?:outdated|out of date|incomplete))|"
-    r"(?:is|are) subject to change)(?: (?:at any time|without (?:prior )?notice|over time|"
-    r"in the future))?"
-    r"(?:\s*[.!]?|\s*[;,:–—-]\s.*|,? (?:so|and) .*)",
-    r"(?:please )?(?:always )?(?:verify|double-check|check|confirm) (?:this|the|all|these|"
-    r"any) (?:\w+ ){0,3}"
-    r"(?:information|details|answer|facts|prices?)\b.*",
-)
-"""Sentences that are true of any answer."""
 
 # "(Source: guide.pdf)" may stand behind the full stop of what it is the source of.
 _AROUND: Final = " \t\r\n()*_→\u2139\u26a0\ufe0f\U0001f449"
@@ -126,7 +87,7 @@ _FOOTER: Final = re.compile(
     r"|the (?:information|answer|response|summary) above) (?:is|was) "
     r"(?:based on|taken from|drawn from|sourced from)\b.*"
     r"|(?:last )?(?:updated|retrieved|accessed|reviewed)(?: on)?\s*[:：].*"
-    rf"|{'|'.join((*_POINTERS, *_DISCLAIMERS))}"
+    rf"|{_POINTERS}"
     rf"|{alternatives('pointers')}|{alternatives('disclaimers')}",
     re.IGNORECASE,
 )
@@ -238,11 +199,7 @@ _LIST_LINE: Final = re.compile(r"[ \t]*(?:[-*+•–]|\(?\d{1,3}[.):\]]|\[\^?\w{
 
 
 def without_citations(sentence: str) -> str:
-    """Returns a sentence without citations.
-
-    Args:
-        sentence: One sentence without links.
-    """
+    """Returns a sentence without citations."""
     read = sentence
     if ("(" in read or "[" in read or "【" in read) and _ANY_INLINE.search(read):
         read = _INLINE.sub("", read)

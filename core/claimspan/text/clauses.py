@@ -40,7 +40,6 @@ _OWN_SUBJECT: Final = re.compile(
 )
 _PASSIVE: Final = re.compile(r"\b(?:is|are|was|were|been|being)\s+(?!born\b)\w+(?:ed|en|t)\b")
 _CONJUNCTION: Final = re.compile(r"(?<!\s)\s*+;\s+|(?:,|(?<!\s))\s++(?:and|but)\s+")
-_CONJUNCTIONS: Final = ("and", "but", ";")
 # A clause that depends on another one must not be cut off at its "and": reported speech,
 # conditions, alternatives, quotations.
 _DEPENDENT: Final = re.compile(
@@ -61,12 +60,7 @@ _MAX_SENTENCE_LENGTH: Final = 600
 
 
 def assertions(sentence: str, language: str = "en") -> list[str]:
-    """Returns the clauses of a sentence that assert something; a question has none.
-
-    Args:
-        sentence: One sentence.
-        language: Code of its language; a sentence in another one than English stays whole.
-    """
+    """Returns the clauses of a sentence that assert something; a question has none."""
     if not is_statement(sentence) or is_footer(sentence):
         return []
     beside = declined(normalise(sentence))
@@ -95,9 +89,6 @@ def split_clauses(sentence: str) -> list[str]:
     ``X was born in 1950 and moved to Y`` gives ``X was born in 1950`` and ``X moved to Y``. A
     clause that would lose its subject, a condition or a negation is not cut off.
 
-    Args:
-        sentence: One sentence; in other languages hardly any is cut.
-
     Returns:
         The clauses in order; the sentence alone if it cannot be cut.
     """
@@ -113,8 +104,6 @@ def split_clauses(sentence: str) -> list[str]:
 
 def _first_cut(sentence: str) -> tuple[str, str] | None:
     """Returns the first clause and the rest of a sentence; None if it cannot be cut."""
-    if not any(map(sentence.__contains__, _CONJUNCTIONS)):
-        return None
     for conjunction in _CONJUNCTION.finditer(sentence):
         left, right = sentence[: conjunction.start()], sentence[conjunction.end() :]
         if min(len(left.split()), len(right.split())) < _MIN_CLAUSE_WORDS:

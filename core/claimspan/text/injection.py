@@ -7,8 +7,10 @@ to look when a score seems too good. Only the plain forms are known; a careful a
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import Final, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, NamedTuple, cast
+
+from claimspan.text.tables import read_table
 
 __all__ = ["injection_signs", "suspects_injection"]
 
@@ -26,98 +28,14 @@ class _Sign(NamedTuple):
     """Characters of which every match has at least one; none if it may be all letters."""
 
 
-def _sign(kind: str, stems: str, pattern: str, marks: str = "") -> _Sign:
-    """Makes a sign; ``~`` stands for a blank in a stem."""
-    each = tuple(stem.replace("~", " ") for stem in stems.split())
-    return _Sign(kind, each, re.compile(pattern, re.MULTILINE), tuple(marks))
-
-
-_INSTRUCTIONS: Final = (
-    r"(?:instructions?|prompts?|rules?|directions?|guidelines?|orders|text|context)\b"
-)
-
-_SIGNS: Final = (
-    _sign(
-        "role token",
-        "<| <｜ s> inst] sys>> _of_turn>",
-        r"<\|[\w ]{2,30}\|>|<｜[^｜]{2,30}｜>|</?s>|\[/?inst\]|<</?sys>>|<(?:start|end)_of_turn>",
-        "<[",
-    ),
-    _sign(
-        "role token",
-        "system: assistant: instructions:",
-        # Not \s*: from each line it would cross all empty lines that follow, in quadratic time.
-        r"^[^\S\n]*#{1,4}\s*(?:system|assistant|instructions):",
-        "#",
-    ),
-    _sign(
-        "verdict block",
-        "verdict label claim",
-        r"[\"'](?:verdicts?|labels?|claims?)[\"']\s*:\s*[\[{\"']|###\s*(?:claims|verdicts?)",
-        "\"'#",
-    ),
-    _sign(
-        "verdict block",
-        "### [c [r [q",
-        r"###\s*your answer|\[(?:claims|references?|question)\]",
-        "#[",
-    ),
-    _sign(
-        "placeholder", "{claim {reference {question", r"\{(?:claims|references?|question)\}", "{"
-    ),
-    _sign(
-        "hidden text",
-        "\u200b \u2060 \u202a \u202b \u202c \u202d \u202e \u2066 \u2067 \u2068 \u2069 \U000e0061",
-        "[\u200b\u2060\u202a-\u202e\u2066-\u2069\U000e0020-\U000e007f]{2,}",
-    ),
-    _sign(
-        "order",
-        "ignore disregard forget overrid bypass",
-        r"\b(?:ignore|disregard|forget|override|bypass)\b[^.:;!?]{0,40}\b(?:previous|prior|above|earlier|"
-        rf"preceding|all|any|your|the|these|those)\b.{{0,25}}\b{_INSTRUCTIONS}",
-    ),
-    _sign(
-        "order",
-        "claim",
-        r"\b(?:label|mark|judge|rate|grade|classify|answer|treat|consider|report)\b[^.:;!?]{0,40}"
-        r"\bclaims?\b[^.:;!?]{0,40}\b(?:entail\w*|true|correct|supported|e)\b",
-    ),
-    _sign(
-        "order",
-        "you~are~now~ from~now~on pretend~to~be new~instruction system~prompt act~as~",
-        r"\b(?:you are now (?:a|an|the|in)\b|from now on,? you\b|pretend to be\b|"
-        r"new instructions?\s*:|system prompt\b|act as (?:a|an|the) (?:judge|evaluator|grader)\b)",
-    ),
-    _sign(
-        "order",
-        "ignorier missacht vergiss vergessen",
-        r"\b(?:ignorier\w*|missacht\w*|vergiss|vergessen sie)\b[^.:;!?]{0,40}"
-        r"\b(?:anweisung|vorgabe|regel|instruktion)",
-    ),
-    _sign(
-        "order",  # French, Spanish, Portuguese, Italian
-        "ignor oubli néglig olvid descart esque dimentic tralasci",
-        r"\b(?:ignor|oubli|néglig|olvid|descart|esque[çc]|dimentic|tralasci)\w+\b[^.:;!?]{0,40}\b"
-        r"(?:instru[ccçz]|istruzion|consigne|règle|regla|regra|regol|órden|orden|indicazion)",
-    ),
-    _sign(
-        "order",  # Slovene, Croatian, Serbian, Czech, Polish
-        "prezri ignor pozabi zanemari zaboravi zapome pomiń zapomnij",
-        r"\b(?:prezri|i?gnoriraj|zignoruj|ignoruj|pozabi|zanemari|zaboravi|zapome|pomiń|zapomnij)"
-        r"\w*\b[^.:;!?]{0,40}\b(?:navodil|pravil|ukaz|uput|pokyn|instrukc|polece|zasad)",
-    ),
-    _sign(
-        "order", "игнорир забудь", r"(?:игнорир|забудь)[^.:;!?]{0,40}(?:инструкци|указани|правил)"
-    ),
-    _sign(
-        "order",
-        "忽略 无视 忘记 不要理会",
-        r"(?:忽略|无视|忘记|不要理会).{0,15}(?:指令|指示|提示|规则|说明)",
-    ),
-    _sign("order", "無視 忘れ", r"(?:指示|命令|ルール|プロンプト).{0,10}(?:無視|忘れ)"),
-    _sign("order", "무시 잊", r"(?:지시|명령|규칙|프롬프트).{0,12}(?:무시|잊)"),
-    _sign("order", "تجاهل تجاوز انس", r"(?:تجاهل|تجاوز|انس).{0,30}(?:التعليمات|الأوامر|القواعد)"),
-    _sign("order", "निर्देश नियम आदेश", r"(?:निर्देश|नियम|आदेश).{0,25}(?:अनदेखा|भूल|उपेक्षा)"),
+_SIGNS: Final = tuple(
+    _Sign(
+        each["kind"],
+        tuple(stem.replace("~", " ") for stem in each["stems"].split()),
+        re.compile(each["pattern"], re.MULTILINE),
+        tuple(each.get("marks", "")),
+    )
+    for each in cast("Sequence[Mapping[str, str]]", read_table("text", "injection.toml")["sign"])
 )
 # The signs that a text in ASCII may have, each with the stems that may be in it.
 _PLAIN_SIGNS: Final = tuple(
@@ -129,9 +47,6 @@ _PLAIN_SIGNS: Final = tuple(
 
 def injection_signs(text: str) -> list[str]:
     """Returns the kinds of signs that a text is meant to influence a judge.
-
-    Args:
-        text: A chunk, a response or a ground truth.
 
     Returns:
         Each kind found, once: ``role token``, ``verdict block``, ``placeholder``, ``hidden text``,

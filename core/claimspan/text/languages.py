@@ -17,12 +17,11 @@ import unicodedata
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from importlib import resources
 from itertools import islice
 from operator import sub
 from typing import Final, NamedTuple
 
-from claimspan.text.memo import Memo
+from claimspan.text.tables import read_text
 
 __all__ = [
     "Scored",
@@ -111,12 +110,7 @@ class _Profiles(NamedTuple):
     """The packed numbers of a run."""
 
     def unpacked(self, packed: int, count: int) -> list[float]:
-        """Returns the sum of each language.
-
-        Args:
-            packed: The sum of packed numbers.
-            count: How many they are.
-        """
+        """Returns the sum of each language."""
         sums = array("I", packed.to_bytes(_PACKED * len(self.languages), sys.byteorder))
         offset = self.lowest * count
         return [(each + offset) * self.step for each in sums]
@@ -126,9 +120,6 @@ def detect_language(text: str) -> str | None:
     """Returns the language of a text.
 
     Fenced code, identifiers and names within a sentence do not count.
-
-    Args:
-        text: A claim, a chunk, or several texts joined.
 
     Returns:
         The ISO 639-1 code, such as ``en`` or ``sl``; None if the text has too few words to tell,
@@ -144,11 +135,6 @@ def languages_of(texts: Sequence[str], beside: Iterable[str] = ()) -> list[str]:
 
     A text that is too short to tell has the language of the others. If those have several, or
     none can be told, it counts as English.
-
-    Args:
-        texts: The texts, in order.
-        beside: More texts that belong to them, whose own languages are not asked for; they are
-            looked at only if one of the texts is too short to tell.
 
     Returns:
         A code for each of ``texts``.
@@ -287,7 +273,9 @@ def _scores(words: Iterable[str]) -> list[float]:
     """Returns the score of every language, by as many words as it takes to tell."""
     packed = count = 0
     for i, word in enumerate(words, 1):
-        of_word, n_runs = _WORD_SCORES[word]
+        of_word, n_runs = (
+            _word_scores if len(word) <= _LONGEST_KNOWN else _word_scores.__wrapped__
+        )(word)
         packed, count = packed + of_word, count + n_runs
         if i % _WORDS_BETWEEN_LOOKS == 0:
             totals = _totals(packed, count)
@@ -302,6 +290,8 @@ def _totals(packed: int, count: int) -> list[float]:
     return list(map(sub, profiles.unpacked(packed, count), profiles.handicaps))
 
 
+# A word takes 350 bytes; longer ones do not come again.
+@lru_cache(maxsize=1_500)
 def _word_scores(word: str) -> tuple[int, int]:
     """The sum of the packed numbers of the known runs of a word, and how many they are."""
     found = map(_profiles().weights.get, letter_runs(word))
@@ -309,15 +299,12 @@ def _word_scores(word: str) -> tuple[int, int]:
     return sum(known), len(known)
 
 
-# A word takes 350 bytes.
-_WORD_SCORES: Final = Memo(_word_scores, 1_500)
+_LONGEST_KNOWN: Final = 32
 
 
 @lru_cache(maxsize=1)
 def _profiles() -> _Profiles:
-    # Not by a path: the package may be in an archive.
-    file = resources.files("claimspan").joinpath("text", "language_profiles.json")
-    read = json.loads(file.read_text(encoding="utf-8"))
+    read = json.loads(read_text("text", "language_profiles.json"))
     levels = {ord(code): i for i, code in enumerate(read["levels"])}
     weights = {run: _packed(codes.translate(levels)) for run, codes in read["runs"].items()}
     step, languages = read["step"], read["languages"].split()

@@ -244,12 +244,7 @@ def most_sentences(text: str) -> int:
 
 
 def _blocks(text: str, links: _Links) -> Iterator[_Block]:
-    """Yields the blocks of a text in order, without blank lines and code fences.
-
-    Args:
-        text: The text.
-        links: Gets what its links refer to.
-    """
+    """Yields the blocks of a text in order, without blank lines and code fences."""
     lines = [match.span() for match in _LINE.finditer(text)]
     is_marked = "|" in text or _MARKED.search(f"\n{text}") is not None
     open_block: _Block | None = None

@@ -7,11 +7,11 @@ judge that compares words would look for "sure" and "context" in the chunks.
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Mapping, Sequence
 from functools import cache
-from importlib import resources
 from typing import Final, cast
+
+from claimspan.text.tables import read_table
 
 __all__ = ["SOURCES", "alternatives", "by_language", "is_courtesy", "without_attribution"]
 
@@ -26,9 +26,7 @@ _Lists = Mapping[str, Sequence[str]]
 @cache
 def by_language() -> Mapping[str, _Lists]:
     """Returns the lists of each language, by their names."""
-    # Not by a path: the package may be in an archive.
-    file = resources.files("claimspan").joinpath("text", "beside_answers.toml")
-    return cast("Mapping[str, _Lists]", tomllib.loads(file.read_text(encoding="utf-8")))
+    return cast("Mapping[str, _Lists]", read_table("text", "beside_answers.toml"))
 
 
 def alternatives(name: str) -> str:
@@ -86,16 +84,6 @@ _FOREIGN_SOURCES: Final = (
     r"documentos?|textos?|besedil\w*|kontekst\w*|podatk\w*|vir\w*|bronnen|contesto|documento)"
 )
 
-_HEDGES: Final = (
-    r"(?:I (?:think|believe|assume|guess|suppose)|if I(?:'m| am) not mistaken|I(?:'m|"
-    r" am) (?:fairly|quite|"
-    r"pretty) (?:sure|certain|confident)(?: that)?),?\s+(?=\S+ \S+ \S)",
-    r"(?:probably|perhaps|presumably|apparently|most likely|very likely|it may be that|possibly|"
-    r"as it seems),\s+",
-    alternatives("hedges"),
-)
-"""How a speaker says that he is not sure; what follows is asserted all the same."""
-
 _OPENERS: Final = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
@@ -118,7 +106,7 @@ _OPENERS: Final = tuple(
         r"(?:it (?:appears|seems|looks like|is likely)|I (?:found|see|understand|can confirm|"
         r"(?:would )?"
         r"(?:think|believe|assume|say|guess))) that (?=\S)",
-        *_HEDGES,
+        alternatives("hedges"),  # what follows is asserted all the same
         r"(?:in (?:summary|short|brief|conclusion|other words)|to (?:summari[sz]e|sum up|conclude)|"
         r"overall|to answer your question|therefore|thus|so|long story short)\s*[,:]\s*",
         r"(?:(?:the )?(?:final |short |direct |long )?answer|response|a|tl;dr|antwort|réponse|"
@@ -164,9 +152,6 @@ def without_attribution(sentence: str) -> str:
     """Returns what a sentence asserts, without courtesies and without naming where it stands.
 
     ``According to Marie Curie, X`` stays: there the source is part of what is asserted.
-
-    Args:
-        sentence: One sentence without markup.
 
     Returns:
         The sentence from its first word that asserts something, with a capital letter if it had

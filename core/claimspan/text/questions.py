@@ -7,7 +7,12 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from claimspan.text.inflections import BASE_VERBS, IRREGULAR_PARTICIPLES, NOUN_LIKE_VERBS
+from claimspan.text.inflections import (
+    BASE_VERBS,
+    ENGLISH,
+    IRREGULAR_PARTICIPLES,
+    NOUN_LIKE_VERBS,
+)
 
 __all__ = [
     "AUXILIARIES",
@@ -57,27 +62,10 @@ DETERMINERS: Final = (
     | frozenset("my your his her its our their any some each every no another all both".split())
 )
 """Words that open a noun phrase."""
-PREPOSITIONS: Final = frozenset(
-    "about above across after against along among around as at before behind below beside between "
-    "by during for from in inside into like near of off on onto out outside over per since than "
-    "through to toward towards under until up upon via with within without".split()
-)
+PREPOSITIONS: Final = frozenset(ENGLISH["prepositions"])
 """Words that open a place, a time or a relation."""
-_ADVERBS: Final = frozenset(
-    "already also always automatically currently ever fully generally just legally never normally "
-    "not officially often only originally still typically usually".split()
-)
-_ADJECTIVES: Final = frozenset(
-    "able accessible active allergic available aware biodegradable capital-intensive cheaper "
-    "closed compatible compliant compulsory correct covered dangerous dead deductible due "
-    "eligible enough essential exempt false faster free fragile full greater harmful higher "
-    "illegal important impossible inclusive ill larger lawful leap legal less liable likely "
-    "longer lower mandatory married more necessary negative obligatory older open optional "
-    "payable poisonous positive possible present profitable private prohibited public ready "
-    "refundable reliable responsible reversible safe secure separate shorter smaller solvent "
-    "subject suitable tall taxable toxic transferable true unlimited valid vegan vegetarian "
-    "visible waterproof well-known younger".split()
-)
+_BEGINNINGS: Final = frozenset(ENGLISH["adverbs"] + ENGLISH["adjectives"])
+_ADVERBS: Final = frozenset(ENGLISH["adverbs"])
 _PARTICIPLE: Final = re.compile(r"[a-z-]+[^e]ed")
 # "Is the ferry running in winter?"; "the building" and "the meeting" are things.
 _PROGRESSIVE: Final = re.compile(
@@ -124,9 +112,6 @@ def split_complement(rest: str) -> Clause | None:
 
     Unlike ``split_subject`` it leaves a noun phrase whole, however long it is: ``the deadline for
     the report``.
-
-    Args:
-        rest: The words behind the auxiliary, without the question mark.
     """
     words = rest.split()
     end = _end_before([word.casefold().strip(",;") for word in words], _is_complement)
@@ -179,7 +164,7 @@ def _end_before_complement(words: Sequence[str], lowered: Sequence[str]) -> int 
 
 def _is_complement(word: str) -> bool:
     is_verbal = is_participle(word) or _PROGRESSIVE.fullmatch(word) is not None
-    return word in _ADJECTIVES or word in _ADVERBS or is_verbal
+    return word in _BEGINNINGS or is_verbal
 
 
 def _end_before(lowered: Sequence[str], begins: Callable[[str], bool]) -> int | None:
@@ -292,9 +277,6 @@ def posed(question: str) -> Posed:
 
     Labels (``Q:``), greetings, ``Can you tell me`` and tags (``, right?``) are left out, and
     contractions are written in full.
-
-    Args:
-        question: A question as a user puts it, with or without sentences around it.
     """
     return _posed(question[:_MAX_CHARACTERS])
 
@@ -312,7 +294,9 @@ def _posed(question: str) -> Posed:
     clause = _TAG.sub("", clause).strip(_MARKS)
     clause = _CONTRACTED_PLURAL.sub(r"\1 are", _CONTRACTED.sub(r"\1 is", clause))
     preface = ""
-    if _first(clause) not in _OPENERS and (inner := _inner(clause)):
+    if _first(clause) not in _OPENERS and (
+        inner := _INNER.search(clause) or _INNER_AUXILIARY.search(clause)
+    ):
         preface, clause = clause[: inner.start()].strip(), clause[inner.end() :]
     if negated := _NEGATED.match(clause):
         stem = negated[1].casefold()
@@ -335,10 +319,6 @@ def _asking(question: str) -> str:
     marked = [each for each in sentences if re.search(r"[?？؟][\"”'*)\s]*$", each)]
     opened = [each for each in sentences if _first(_LABEL.sub("", each)) in _OPENERS]
     return next((some[-1] for some in (marked, opened, sentences) if some), "")
-
-
-def _inner(clause: str) -> re.Match[str] | None:
-    return _INNER.search(clause) or _INNER_AUXILIARY.search(clause)
 
 
 def _first(clause: str) -> str:

@@ -14,13 +14,11 @@ from typing import Final, NamedTuple
 from claimspan.text.openers import SOURCES, alternatives, by_language
 
 __all__ = [
-    "DENIALS",
     "declined",
     "is_apology",
     "is_filler",
     "is_referral",
     "is_statement",
-    "may_decline",
     "normalise",
     "starts_with_abstention",
     "starts_with_filler",
@@ -71,13 +69,10 @@ def _row(language: str) -> _Row:
     return _Row(*(re.compile(each, re.IGNORECASE) for each in patterns))
 
 
-_HINTS: Final = {language: tuple(lists["hints"]) for language, lists in by_language().items()}
+_HINTS: Final = {
+    language: tuple(lists["hints"]) for language, lists in by_language().items() if "hints" in lists
+}
 _ALL_HINTS: Final = tuple(dict.fromkeys(hint for hints in _HINTS.values() for hint in hints))
-
-
-def may_decline(text: str) -> bool:
-    """Tells at little cost whether a text has a word by which sentences decline."""
-    return _has_hint(_spaced(text))
 
 
 def _has_hint(lowered: str) -> bool:
@@ -90,9 +85,6 @@ def _has_hint(lowered: str) -> bool:
 
 def declined(sentence: str) -> str | None:
     """Tells whether a sentence declines to answer, and returns what it says beside that.
-
-    Args:
-        sentence: One sentence in any of the languages.
 
     Returns:
         What follows "but", empty if nothing does; None if the sentence does not decline.
@@ -276,33 +268,6 @@ _OPENERS: Final = (
 _ABSTENTIONS: Final = _OPENERS + ("(?:" + "|".join(f"(?:{each})" for each in _ENGLISH) + ")")
 """A pattern that matches the beginning of an abstention, in lower or upper case."""
 
-DENIALS: Final = (
-    *("not", "n't", "n\u2019t", "no ", "no_", "none ", "nothing ", "unable", "unanswer", "lack"),
-    *("insufficient", "decline", "refuse", " only ", "outside", "beyond", "out of", "idk", "n/a"),
-    *(" ai", "assistant", "language model", "empty"),
-)
-"""Each abstention has one of these in lower case, and most other sentences have none."""
-
-_REFERRALS: Final = (
-    r"(?:(?:instead|otherwise|therefore|however),? "
-    r"|(?:for (?:more|further|the|accurate|additional)|if you|"
-    r"to (?:answer|get|obtain|find|calculate|determine|provide|give)) [^,]{1,120}, ){0,2}"
-    r"(?:please (?:\w+ )?(?:refer|consult|check|review|look|provide|visit|seek|contact|ask|try|"
-    r"rephrase|specify|clarify|reach|see|share|note)\b"
-    r"|(?:i|we)(?:'d| would)? (?:\w+ )?(?:recommend|suggest|advise|encourage)\b"
-    r"|you (?:may|might|can|could|would|should|will)(?: \w+)?"
-    r"(?: (?:need|want|wish|have|like))?(?: to)? (?:refer|consult|check|review|look|contact|visit|"
-    r"reach|ask|try|find|provide|see|speak|seek)\b"
-    r"|it(?:'s| is| would be| may be| might be) (?:\w+ )?"
-    r"(?:best|better|advisable|recommended|necessary) to\b"
-    r"|(?:try|consider|check|contact|consult|refer|rephrase)\b"
-    r"|(?:i|we)(?:'d|'ll| would| will) (?:\w+ )?(?:need|require|be (?:able|happy|glad))\b"
-    r"|(?:more|additional|further) (?:\w+ ){0,4}(?:information|context|data|details?) "
-    r"(?:is|are|would be) (?:needed|required|necessary)\b)"
-)
-"""A pattern that matches the beginning of a sentence that sends the reader elsewhere, or asks for
-more. On its own it is an answer as often as not."""
-
 
 # --- phrases --------------------------------------------------------------------------------------
 
@@ -332,7 +297,7 @@ _CLOSING: Final = re.compile(
     re.IGNORECASE,
 )
 _ABSTENTION: Final = re.compile(_ABSTENTIONS, re.IGNORECASE)
-_REFERRAL: Final = re.compile(rf"{_REFERRALS}|{alternatives('refers')}", re.IGNORECASE)
+_REFERRAL: Final = re.compile(alternatives("refers"), re.IGNORECASE)
 _APOLOGY: Final = re.compile(
     r"(?:(?:i(?:'m| am) )?(?:(?:so|very|really) )?(?:sorry|afraid)(?: about that)?"
     r"|(?:i apologi[sz]e|my apologies)(?: for (?:the|this|any) \w+)?)[.!]?$",

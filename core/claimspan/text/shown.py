@@ -96,10 +96,6 @@ def without_shown(response: str, chunks: Sequence[str]) -> str:
     it has a chunk of several sentences as a whole, or all of several chunks, or nothing but
     pointers. A list of single facts is the answer itself, even if each is copied.
 
-    Args:
-        response: What the pipeline returned.
-        chunks: The texts of the chunks that the generator read.
-
     Returns:
         The rest, in one piece; the response as it is if nothing else would be said, as by an answer
         that quotes a chunk.

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from decimal import Decimal
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, cast
 
+from claimspan.text.tables import read_table
 from claimspan.text.words import stem
 
 __all__ = [
@@ -78,75 +80,11 @@ class Unit(NamedTuple):
     """The factor to the base unit of the dimension."""
 
 
+_DIMENSIONS: Final = cast("Mapping[str, Mapping[str, str]]", read_table("text", "units.toml"))
 UNITS: Final = {
     stem(spelling): Unit(dimension, Decimal(factor))
-    for dimension, factor, spellings in (
-        ("length", "1e-9", "nm nanometer nanometre nanometers nanometres"),
-        ("length", "1e-6", "μm micrometer micrometre micrometers micrometres"),
-        ("length", "0.001", "mm millimeter millimetre millimeters millimetres"),
-        ("length", "0.01", "cm centimeter centimetre centimeters centimetres"),
-        ("length", "1", "m meter metre meters metres"),
-        ("length", "1000", "km kilometer kilometre kilometers kilometres"),
-        ("length", "0.0254", "inch inches"),
-        ("length", "0.3048", "ft foot feet"),
-        ("length", "0.9144", "yard yards"),
-        ("length", "1609.344", "mi mile miles"),
-        ("mass", "1e-9", "mcg μg microgram micrograms"),
-        ("mass", "0.000001", "mg milligram milligrams"),
-        ("mass", "0.001", "g gram grams"),
-        ("mass", "1", "kg kilo kilos kilogram kilograms"),
-        ("mass", "1000", "tonne tonnes"),
-        ("mass", "0.45359237", "lb lbs"),
-        ("mass", "0.028349523125", "oz ounce ounces"),
-        (POUNDS, "1", "pound pounds"),
-        ("time", "1e-9", "ns nanosecond nanoseconds"),
-        ("time", "1e-6", "μs"),
-        ("time", "0.001", "ms millisecond milliseconds"),
-        ("time", "1", "sec second seconds"),
-        ("time", "60", "min mins minute minutes"),
-        ("time", "3600", "h hr hrs hour hours"),
-        ("time", "86400", "day days"),
-        ("time", "604800", "week weeks"),
-        ("time", "2629800", "month months"),
-        ("time", "31557600", "yr yrs year years"),
-        ("time", "315576000", "decade decades"),
-        ("time", "3155760000", "century centuries"),
-        ("volume", "1e-6", "μl microliter microlitre microliters microlitres"),
-        ("volume", "0.001", "ml milliliter millilitre milliliters millilitres"),
-        ("volume", "0.01", "cl centiliter centilitre"),
-        ("volume", "0.1", "dl deciliter decilitre"),
-        ("volume", "1", "l liter litre liters litres"),
-        ("volume", "3.785411784", "gallon gallons"),
-        ("area", "10000", "hectare hectares ha"),
-        ("area", "4046.8564224", "acre acres"),
-        ("speed", "1", "kmh"),
-        ("speed", "1.609344", "mph"),
-        ("data", "1e3", "kb kilobyte kilobytes"),
-        ("data", "1e6", "mb megabyte megabytes"),
-        ("data", "1e9", "gb gigabyte gigabytes"),
-        ("data", "1e12", "tb terabyte terabytes"),
-        ("power", "1e3", "kw kilowatt kilowatts"),
-        ("power", "1e6", "mw megawatt megawatts"),
-        ("power", "1e9", "gw gigawatt gigawatts"),
-        ("energy", "1", "kwh"),
-        ("energy", "1e3", "mwh"),
-        ("heat", "1", "kj kilojoule kilojoules"),
-        ("heat", "4.184", "kcal kilocalorie kilocalories"),
-        ("current", "0.001", "milliampere milliamperes milliamp milliamps"),
-        ("current", "1", "ampere amperes amp amps"),
-        ("voltage", "0.001", "mv millivolt millivolts"),
-        ("voltage", "1", "volt volts"),
-        ("voltage", "1000", "kv kilovolt kilovolts"),
-        ("resistance", "1", "ω ohm ohms"),
-        ("resistance", "1e3", "kω kiloohm kiloohms"),
-        ("resistance", "1e6", "mω megaohm megaohms"),
-        ("frequency", "1", "hz"),
-        ("frequency", "1e3", "khz kilohertz"),
-        ("frequency", "1e6", "mhz megahertz"),
-        ("frequency", "1e9", "ghz gigahertz"),
-        (CELSIUS, "1", "celsius"),
-        (FAHRENHEIT, "1", "fahrenheit"),
-    )
+    for dimension, units in _DIMENSIONS.items()
+    for factor, spellings in units.items()
     for spelling in spellings.split()
 }
-"""The unit by the stem of its spelling in lower case, in which the sign for micro is Greek mu."""
+"""The unit by the stem of its spelling in lower case."""

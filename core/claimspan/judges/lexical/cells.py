@@ -242,18 +242,11 @@ def blocks_of(cells: Collection[Cell]) -> list[Block]:
 
 
 async def verdicts_of(
-    check: Check, claims: Sequence[Claim], references: Sequence[str], blocks: Iterable[Block]
+    check: Check, claims: Sequence[Claim], references: Sequence[str], cells: Collection[Cell]
 ) -> Verdicts:
-    """Checks blocks of a matrix one after the other.
-
-    Args:
-        check: Checks a whole block.
-        claims: All claims.
-        references: All references.
-        blocks: The cells to check.
-    """
+    """Checks some cells of a matrix, block by block."""
     found: Verdicts = {}
-    for block in blocks:
+    for block in blocks_of(cells):
         rows = await check(
             [claims[i] for i in block.claims], [references[j] for j in block.references]
         )
@@ -294,12 +287,7 @@ def checked_sure_from(sure_from: float) -> float:
 
 
 def sure_verdicts(verdicts: Mapping[Cell, Verdict], sure_from: float) -> Verdicts:
-    """Returns the verdicts that say surely enough whether a claim is entailed; reports the others.
-
-    Args:
-        verdicts: Verdicts with probabilities.
-        sure_from: Least probability of "entailed", or of the two other labels together.
-    """
+    """Returns the verdicts that tell surely enough if a claim is entailed; reports the others."""
     sure = {
         cell: each
         for cell, each in verdicts.items()

@@ -56,11 +56,7 @@ class Wording(tuple[Token, ...]):
     _kept: dict[object, object] | None = None
 
     def read(self, reader: Callable[[Wording], _T]) -> _T:
-        """Returns what a function finds in the words; it is called once, and the result kept.
-
-        Args:
-            reader: A function of a module, which finds the same each time.
-        """
+        """Returns what a function finds in the words; it is called once, and the result kept."""
         kept = self._kept
         if kept is None:
             kept = self._kept = {}
@@ -178,12 +174,7 @@ class Reference:
 
     @classmethod
     async def read(cls, text: str, language: str) -> Self:
-        """Tokenizes a reference, with pauses in which the event loop turns to other work.
-
-        Args:
-            text: The reference; of any length.
-            language: Code of its language.
-        """
+        """Tokenizes a reference, with pauses in which the event loop turns to other work."""
         sentences: list[tuple[str, list[Token]]] = []
         pending = 0
         for written, tokens in _tokenized(text, language):
@@ -259,11 +250,7 @@ class Corpus:
     """The references of one call, and how many of them have each word."""
 
     def __init__(self, references: Sequence[Reference]) -> None:
-        """Counts the words.
-
-        Args:
-            references: The references, in order.
-        """
+        """Counts the words."""
         self.references = references
         """The tokenized references, in order."""
         total = len(references)

@@ -14,17 +14,16 @@ from __future__ import annotations
 
 import math
 import re
-import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from difflib import SequenceMatcher
 from functools import cache, cached_property
-from importlib import resources
 from itertools import groupby, pairwise, takewhile
 from typing import Final, NamedTuple, cast
 
 from claimspan.judges.lexical.coverage import Support, Wording
 from claimspan.quantities import MONTHS
+from claimspan.text.tables import read_table
 from claimspan.text.words import (
     DENYING_PREFIXES,
     FUNCTION_WORDS,
@@ -39,14 +38,9 @@ __all__ = ["EDITS", "Edit", "any_edit", "denies", "find_edits"]
 
 # --- lists of words -------------------------------------------------------------------------------
 
-
-def _read_lists() -> Mapping[str, Mapping[str, str]]:
-    # Not by a path: the package may be in an archive.
-    file = resources.files("claimspan").joinpath("judges", "lexical", "edits.toml")
-    return cast("Mapping[str, Mapping[str, str]]", tomllib.loads(file.read_text(encoding="utf-8")))
-
-
-_LISTS: Final = _read_lists()
+_LISTS: Final = cast(
+    "Mapping[str, Mapping[str, str]]", read_table("judges", "lexical", "edits.toml")
+)
 _WORDS: Final = {name: frozenset(words.split()) for name, words in _LISTS["words"].items()}
 _FORBIDDING: Final = frozenset(map(stem, _WORDS["forbidding"]))
 _NO_NAMES: Final = frozenset[str]().union(
@@ -774,10 +768,6 @@ class Edit(NamedTuple):
 
 def find_edits(claim: Wording, support: Support) -> list[Edit]:
     """Finds the edits between a claim and the sentence that supports it best.
-
-    Args:
-        claim: The tokens of the claim.
-        support: The part of the reference that supports it best.
 
     Returns:
         At most one edit of each kind; none if the reference has no word of the claim or has the

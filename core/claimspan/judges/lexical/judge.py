@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from itertools import product
 from typing import Final
 
 from pydantic import JsonValue
 
 from claimspan.judges.lexical.cells import (
     Verdicts,
-    blocks_of,
     checked_sure_from,
     context_cells,
     entails,
@@ -35,7 +35,6 @@ from claimspan.text.answers import (
 from claimspan.text.clauses import assertions, asserts_something
 from claimspan.text.languages import detect_language
 from claimspan.text.markdown import Sentence, content_sentences
-from claimspan.text.pronouns import resolve_pronouns
 from claimspan.verdicts import Claim, VerdictMatrix
 
 __all__ = [
@@ -46,10 +45,9 @@ __all__ = [
 def _extract(text: str, question: str | None, language: str) -> list[Claim]:
     """Returns the clauses of a text that assert something, in order.
 
-    A pronoun that opens an English sentence is replaced by its subject if that is safe. A short
-    answer, as the whole text, as its first sentence, or behind a label (``Length: 725 km``),
-    becomes the statement that it makes. A fenced block of code is a claim if nothing else in the
-    text is: beside prose it shows what the prose says.
+    A short answer, as the whole text, as its first sentence, or behind a label (``Length: 725
+    km``), becomes the statement that it makes. A fenced block of code is a claim if nothing else in
+    the text is: beside prose it shows what the prose says.
 
     Returns:
         Claims, each with the sentence it came from; empty if the text asserts nothing.
@@ -71,22 +69,20 @@ def _extract(text: str, question: str | None, language: str) -> list[Claim]:
 
 
 def _claims(sentences: Sequence[Sentence], question: str | None, language: str) -> Iterator[Claim]:
-    standalone = [sentence.standalone for sentence in sentences]
-    resolved = list(resolve_pronouns(standalone) if language == "en" else standalone)
     # Questions of other languages are not turned, but for an answer of one word.
     if (
-        standalone
+        sentences
         and (language == "en" or asks_for_truth(question))
-        and (answered := _answered(question, standalone[0]))
+        and (answered := _answered(question, sentences[0].standalone))
     ):
         yield Claim(text=answered, sentence=sentences[0].written)
-        if is_short_answer(standalone[0]):
-            sentences, resolved = sentences[1:], resolved[1:]
+        if is_short_answer(sentences[0].standalone):
+            sentences = sentences[1:]
     # Where one line names an attribute, those beside it do: "Length: 725 km", "Mouth: Danube".
     has_labels = any(has_label(question, sentence.written) for sentence in sentences)
-    for sentence, readable in zip(sentences, resolved, strict=True):
-        clauses = assertions(readable, language)
-        if clauses and has_labels and label_of(readable):
+    for sentence in sentences:
+        clauses = assertions(sentence.standalone, language)
+        if clauses and has_labels and label_of(sentence.standalone):
             clauses = [as_statement(question, sentence.written)]
         for clause in clauses:
             yield Claim(text=clause, sentence=sentence.written)
@@ -182,7 +178,7 @@ class LexicalJudge:
     @property
     def version(self) -> str:
         """Version of the verdicts; changes with every constant that may change one."""
-        return f"7+values.{VALUES_VERSION}"
+        return f"8+values.{VALUES_VERSION}"
 
     def arguments(self) -> dict[str, JsonValue]:
         """Returns the keyword arguments that make an equal judge in another process."""
@@ -191,8 +187,7 @@ class LexicalJudge:
     async def extract_claims(self, text: str, *, question: str | None = None) -> list[Claim]:
         """Returns the clauses of a text that assert something, in order.
 
-        A pronoun that opens an English sentence is replaced by its subject if that is safe. A
-        short answer, as the whole text or as its first sentence, becomes the statement that it
+        A short answer, as the whole text or as its first sentence, becomes the statement that it
         makes, given the question: ``Paris``, ``Yes``, ``1889``.
 
         Args:
@@ -219,9 +214,8 @@ class LexicalJudge:
             A matrix of shape ``(len(claims), len(references))``; a cell is None if the judge is not
             sure of it.
         """
-        rows = await self._reading(question).verdicts(claims, references)
-        cells = {(i, j): each for i, row in enumerate(rows) for j, each in enumerate(row)}
-        return self._matrix(cells, cells, (len(claims), len(references)))
+        cells = list(product(range(len(claims)), range(len(references))))
+        return await self.check_cells(claims, references, cells, question=question)
 
     async def check_cells(
         self,
@@ -244,9 +238,7 @@ class LexicalJudge:
             A matrix of shape ``(len(claims), len(references))``; a cell that was not asked for is
             None.
         """
-        found = await verdicts_of(
-            self._reading(question).verdicts, claims, references, blocks_of(cells)
-        )
+        found = await verdicts_of(self._reading(question).verdicts, claims, references, cells)
         return self._matrix(found, cells, (len(claims), len(references)))
 
     async def check_context(
@@ -269,7 +261,7 @@ class LexicalJudge:
         width = len(references)
         wanted, single = context_cells(cells, context, width)
         reading = self._reading(question)
-        found = await verdicts_of(reading.verdicts, claims, references, blocks_of(single))
+        found = await verdicts_of(reading.verdicts, claims, references, single)
         gathered = await gathered_beyond_one(
             {i: claims[i].text for i in wanted if not entails(found, i, context)},
             [references[j] for j in context],

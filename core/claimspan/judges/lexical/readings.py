@@ -44,11 +44,7 @@ class KeptReferences:
     """The references that were read last, within a bound of memory; threads may share them."""
 
     def __init__(self, most_bytes: int = _MOST_BYTES) -> None:
-        """Starts with none.
-
-        Args:
-            most_bytes: How much memory they may take, by an estimate from their length.
-        """
+        """Starts with none."""
         self._most = most_bytes
         self.restart_in_child()
         _all.add(self)
@@ -126,12 +122,7 @@ class Reading:
     async def verdicts(
         self, claims: Sequence[Claim], references: Sequence[str]
     ) -> list[list[Verdict]]:
-        """Returns the verdict of every claim against every reference.
-
-        Args:
-            claims: The claims.
-            references: The references; words are weighted by how rare they are among them.
-        """
+        """Returns the verdict of every claim against every reference."""
         claims, denials = affirmed(claims, self._asking.question)
         languages = self._languages(references, [claim.text for claim in claims])
         read: list[ReadReference] = []

@@ -24,10 +24,9 @@ from claimspan.judges.lexical.short_answers import (
 from claimspan.quantities import (
     StatedValues,
     check_value,
-    conflicts_of,
-    equal_places,
+    equal_values,
     is_bare_value,
-    says_value_alone,
+    value_conflicts,
 )
 from claimspan.text.words import Token, tokenize
 from claimspan.verdicts import Claim, Label, Verdict
@@ -69,7 +68,7 @@ class ClaimedValues:
             The stems of those values by kind of conflict.
         """
         found: dict[str, Set[str]] = {}
-        for kind, start, end in conflicts_of(self._stated, reference):
+        for kind, start, end in value_conflicts(self._stated, reference):
             found[kind] = found.get(kind, frozenset()) | self._stems(start, end)
         return found
 
@@ -78,7 +77,7 @@ class ClaimedValues:
 
         ``1.2 million`` in a claim and ``1,200,000`` in a reference share no word, but are equal.
         """
-        places = equal_places(self._stated, reference)
+        places = equal_values(self._stated, reference)
         return frozenset[str]().union(*(self._stems(start, end) for start, end in places))
 
     def _stems(self, start: int, end: int) -> Set[str]:
@@ -106,9 +105,8 @@ class ReadClaim:
     def bare_value(self) -> str | None:
         """The value that is all it says; None if it says more."""
         value = written(self.claim, self._asking.question)
-        is_whole = value == self.claim.text
-        is_bare = says_value_alone(self._stated) if is_whole else is_bare_value(value)
-        return value if is_bare else None
+        # The values of the claim are read for more than this.
+        return value if is_bare_value(self._stated if value == self.claim.text else value) else None
 
     @cached_property
     def own(self) -> Wording:
@@ -392,12 +390,7 @@ class Cells:
     """The references of one call beside claims."""
 
     def __init__(self, references: Sequence[ReadReference], asking: Asking) -> None:
-        """Keeps the references.
-
-        Args:
-            references: The references; they are the corpus by which words are weighted.
-            asking: The question of the call.
-        """
+        """Keeps the references."""
         self._references = references
         self._asking = asking
         self._corpus = Corpus([each.reference for each in references])

@@ -322,7 +322,7 @@ def _with_changes(
 def _is_restated(claim: str, reference: str, stated: StatedValues) -> bool:
     """Tells whether a claim has a value of the reference in another form: ``500 mg``, ``0.5 g``."""
     lowered = reference.casefold()
-    places = equal_values(claim, stated)
+    places = equal_values(StatedValues(claim), stated)
     return any(claim[start:end].casefold() not in lowered for start, end in places)
 
 
@@ -523,7 +523,7 @@ class _Words:
         if verdict.label is Label.ENTAILED and not isinstance(reference, AnswerText):
             verdict = _with_changes(verdict, claim, self._reference(j), stated)
         question = self._question if isinstance(reference, AnswerText) else None
-        return with_values(verdict, claim, stated, question)
+        return with_values(verdict, StatedValues(claim), stated, question)
 
     def _reference(self, j: int) -> Reference:
         if j not in self._read:
