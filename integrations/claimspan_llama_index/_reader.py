@@ -43,7 +43,7 @@ from claimspan_tracing.adapters import (
 )
 from claimspan_tracing.adapters import fields_of as plain_fields_of
 
-__all__ = ["LlamaIndexReader", "has_found"]
+__all__ = ["LlamaIndexReader"]
 
 ROLES: Final = {
     "system": "system",
@@ -156,8 +156,12 @@ class LlamaIndexReader(Reader):
         call, returned = call_of(run), run.outputs
         if run.parent is None or run.kind is not RunKind.CHAIN or call.is_beside:
             return ()
+        # What a step has returned after the last model was asked, that one has not read.
+        models = run.tree.of_kind(RunKind.GENERATOR)
+        if models and (run.end or models[-1].start) > models[-1].start:
+            return ()
         if isinstance(call.instance, BaseTool) and isinstance(returned, ToolResult):
-            is_found = has_found(returned.text) and not _echoed(run) and not documents_of(returned)
+            is_found = not _echoed(run) and not documents_of(returned)
             texts = [returned.text] if is_found else []
         elif isinstance(returned, Fields) and not isinstance(call.instance, BaseTool):
             held = [each for v in returned.values() for each in (items(v) or [v])]
@@ -187,7 +191,6 @@ class LlamaIndexReader(Reader):
         asked = [call.flat(), getattr(model, "additional_kwargs", None), model]
         messages = messages_in(given_to(call))
         results = [each.text for each in messages if ROLES.get(each.role) == "tool"]
-        results = [text for text in results if has_found(text)]
         nothing = unfound(run.tree) if results else set[str]()
         return Generation(
             prompt=_prompt(call),
@@ -522,17 +525,6 @@ def _each_once(documents: Sequence[Document]) -> list[Document]:
 MIN_FOUND: Final = 40
 """Characters from which on a text that a step hands on is taken for something that was found.
 Names, languages and decisions are shorter."""
-
-HANDED_OVER: Final = " is now handling the request due to the following reason: "
-"""What the tool says by which agents of an ``AgentWorkflow`` hand a conversation over."""
-
-LOADED: Final = "Content loaded! You can now search the information using "
-"""What the first tool of a ``LoadAndSearchToolSpec`` says; the second one finds something."""
-
-
-def has_found(text: str) -> bool:
-    """Whether the result of a tool is more than a note of LlamaIndex's own."""
-    return HANDED_OVER not in text and not text.startswith(LOADED)
 
 
 def unfound(tree: RunTree) -> set[str]:

@@ -14,11 +14,11 @@ from opentelemetry.sdk.trace import ReadableSpan
 from claimspan_openinference._documents import (
     attached,
     documents_given,
-    holds_nodes,
     holds_windows,
     named_texts,
     nodes_in,
     refined_in,
+    repeats_call,
     reranked,
     reranker_given,
     retrieved,
@@ -27,7 +27,13 @@ from claimspan_openinference._documents import (
     windows_in,
 )
 from claimspan_openinference._groups import THREAD_KEY
-from claimspan_openinference._kinds import Attributes, holds_documents, kind_of
+from claimspan_openinference._kinds import (
+    Attributes,
+    holds_documents,
+    holds_nodes,
+    kind_of,
+    starts_agent,
+)
 from claimspan_openinference._messages import (
     answered,
     completed,
@@ -215,7 +221,7 @@ class SpanReader(Reader):
         attributes = attributes_of(run)
         # A tool that makes a text of what a retriever below it has found has found nothing itself.
         if kind_of(attributes) == semconv.KIND_TOOL and not _below(run, RunKind.RETRIEVER):
-            return told(attributes)
+            return attached(attributes)
         if run.kind is RunKind.GENERATOR:
             # LlamaIndex refines an answer with one node a call.
             refines = any(str(each.name).startswith(REFINES) for each in _around(run))
@@ -232,9 +238,13 @@ class SpanReader(Reader):
         return documents_given(attributes)
 
     def passages(self, run: Run) -> Sequence[str]:
-        """Return what a builder of a prompt was given under a name such as ``context``."""
+        """Return the text of a tool, or what a builder of a prompt was given as ``context``."""
         attributes = attributes_of(run)
-        if kind_of(attributes) != semconv.KIND_PROMPT:
+        kind = kind_of(attributes)
+        if kind == semconv.KIND_TOOL and not _below(run, RunKind.RETRIEVER):
+            is_found = not (attached(attributes) or repeats_call(attributes))
+            return [told(attributes)] if is_found else ()
+        if kind != semconv.KIND_PROMPT:
             return ()
         return named_texts(attributes.get(semconv.INPUT_VALUE))
 
@@ -336,12 +346,14 @@ def _asked_before(root: Run) -> str:
 
 
 def _asked_of_agent(root: Run) -> str:
-    """What the user said to the first model, where that called a tool to find the answer."""
+    """What the user said to the first model, if an agent asked it, or it called a tool."""
+    is_agent = starts_agent(attributes_of(root))
     for run in root.tree.of_kind(RunKind.GENERATOR):
         attributes = attributes_of(run)
         if said := last_asked(attributes):
             said_back = answered(attributes)
-            return "" if said_back and not calls_in_text(said_back) else said
+            is_answer = said_back and not calls_in_text(said_back)
+            return "" if is_answer and not is_agent else said
     return ""
 
 

@@ -19,7 +19,7 @@ from claimspan_tracing.read.answering import (
     may_have_given,
 )
 from claimspan_tracing.read.handwritten import written_evidence
-from claimspan_tracing.read.passages import acknowledges
+from claimspan_tracing.read.passages import finds_nothing
 from claimspan_tracing.read.printed_fields import with_printed_fields
 from claimspan_tracing.read.prompts import Prompts, unexplained
 from claimspan_tracing.text import MAX_JOINED, MAX_KEY_BYTES, bounded
@@ -131,7 +131,7 @@ def find_context(
     # its own.
     is_by_hand = is_whole or (not candidates.named and candidates.is_by_hand())
     if not found and is_by_hand and response.strip():
-        texts = [text for each in answers for text in each.told or (each.prompt,)]
+        texts = [text for each in answers for text in _said_now(each, query)]
         system = [text for each in answers for text in each.system]
         is_all = is_whole and _is_nothing_seen(candidates)
         written = written_evidence(texts, query, is_all=is_all, system=system)
@@ -176,7 +176,7 @@ def _evidence(
     ]
     results = dict.fromkeys(text for each in answers for text in each.tool_results)
     passages = [text for text in {**results, **dict.fromkeys(candidates.passages())}]
-    passages = [text[:MAX_JOINED] for text in passages if text.strip() and not acknowledges(text)]
+    passages = [text[:MAX_JOINED] for text in passages if not finds_nothing(text)]
     known = [*((str(d.text), None) for d in found), *((e.completion, e.words) for e in handed_on)]
     known += [(query, None)] if len(query.strip()) >= MIN_HANDED_ON else []
     said, own = answers[-1].completion.strip(), {query.strip()}
@@ -210,6 +210,17 @@ def _is_refusal(candidates: Candidates, generations: Sequence[Generated], respon
 def _is_nothing_seen(candidates: Candidates) -> bool:
     """Whether neither a retriever nor a document is among the runs."""
     return candidates.is_by_hand() and next(iter(candidates.documents()), None) is None
+
+
+def _said_now(generation: Generated, query: str) -> Sequence[str]:
+    """What a model was told; of a turn with material of its own that turn alone.
+
+    The turns before it are examples, or answered.
+    """
+    is_whole = len(generation.turn) == len(generation.told)
+    if not is_whole and written_evidence(generation.turn, query):
+        return (*generation.system, *generation.turn)
+    return generation.told or (generation.prompt,)
 
 
 def _messages(generation: Generated) -> Sequence[str]:

@@ -14,6 +14,7 @@ from claimspan_tracing.guard import Guard
 from claimspan_tracing.read.answering import Generated, answering, gave, is_handed_on, is_no_answer
 from claimspan_tracing.read.candidates import counts, reader_of, try_read
 from claimspan_tracing.read.handwritten import announced_question
+from claimspan_tracing.read.passages import found_by_tools
 from claimspan_tracing.text import MAX_JOINED, MAX_TEXT_BYTES, bounded
 
 __all__ = ["Split", "asked_of", "split", "told_question"]
@@ -271,13 +272,7 @@ def _is_told_by_tools(query: Run, tree: RunTree, guard: Guard) -> bool:
     """Whether a model in a run was told what tools have returned: an agent searches with those."""
     below = (run for run in tree.of_kind(RunKind.GENERATOR) if query in _ancestors(run))
     found = (try_read(guard, reader_of(run).generation, run, None) for run in below)
-    for each in found:
-        if each is not None and each.tool_results is None:
-            if any(role == "tool" for role, _ in each.messages):
-                return True
-        elif each is not None and each.tool_results:
-            return True
-    return False
+    return any(each is not None and found_by_tools(each) for each in found)
 
 
 def _asked(query: Run, tree: RunTree, guard: Guard) -> str:
