@@ -56,7 +56,6 @@ __all__ = [
     "generation_of",
     "is_answered_query",
     "replies_below",
-    "runs_below",
 ]
 
 MAX_GENERATIONS: Final = 100
@@ -91,7 +90,7 @@ class Replies:
 
 def replies_below(root: Run) -> Replies:
     """Find the model calls below a run that may have given its answer."""
-    runs = [run for run in runs_below(root) if not run.has_ancestor(RunKind.RETRIEVER)]
+    runs = [run for run in root.below() if not run.has_ancestor(RunKind.RETRIEVER)]
     models = [run for run in runs if _may_answer(run)][-MAX_GENERATIONS:]
     completions = {id(run): _completion(run) for run in models}
     beside = [run for run in models if _BESIDE_NAME.search(str(run.name).lower())]
@@ -140,17 +139,6 @@ def prompt_messages(run: Run) -> list[ChatMessage]:
     """Return the messages that a chat generator was given."""
     given = run.inputs.get("messages") if is_mapping(run.inputs) else None
     return [m for m in given if isinstance(m, ChatMessage)] if is_list(given) else []
-
-
-def runs_below(root: Run) -> list[Run]:
-    """Return the runs below a run, in the order of their start."""
-    inside = {id(root)}
-    found: list[Run] = []
-    for run in root.tree.runs:
-        if run.parent is not None and id(run.parent) in inside:
-            inside.add(id(run))
-            found.append(run)
-    return found
 
 
 def is_complete(run: Run) -> bool:
@@ -277,7 +265,7 @@ def is_answered_query(root: Run) -> bool:
     if not is_complete(root):
         # How it would have ended is not known, and its state says that it has not. Documents that
         # are made of files are the first step to an index.
-        runs = runs_below(root)
+        runs = root.below()
         asks = any(run.kind is not RunKind.CHAIN for run in runs)
         converts = any(is_converter(operation_of(run).component) for run in runs)
         return not is_indexing and (asks or not converts)
@@ -285,9 +273,9 @@ def is_answered_query(root: Run) -> bool:
     if is_indexing:
         # A model that is asked after a retriever answers: such a pipeline writes down its memory.
         last = replies.answers[-1].start if replies.answers else 0
-        found = (run for run in runs_below(root) if run.kind is RunKind.RETRIEVER)
+        found = (run for run in root.below() if run.kind is RunKind.RETRIEVER)
         return bool(_shown(root, replies)) or any(run.start < last for run in found)
-    runs = runs_below(root)
+    runs = root.below()
     # Where something was looked up, a grade may be the answer.
     is_lookup = any(run.kind is RunKind.RETRIEVER for run in runs)
     if replies.texts and not is_lookup and all(map(is_grade, replies.texts)):
@@ -303,7 +291,7 @@ def builds_index(root: Run) -> bool:
     return any(
         operation_of(run).component == "DocumentWriter"
         or (is_mapping(run.outputs) and DOCUMENTS_WRITTEN in run.outputs)
-        for run in runs_below(root)
+        for run in root.below()
     )
 
 

@@ -110,6 +110,8 @@ def documents_in(value: object, depth: int = MAX_DEPTH) -> list[Document]:
     """Return the documents in an input or output: in lists, in states of graphs, kept by tools."""
     inner: Iterable[object] = ()
     match value:
+        case None | str():  # first, as most are
+            return []
         case Texts():
             pairs = zip(value, value.texts, strict=False)
             return [
@@ -136,8 +138,7 @@ def documents_in(value: object, depth: int = MAX_DEPTH) -> list[Document]:
             return []
     found: list[Document] = []
     for item in inner if depth else ():
-        if not isinstance(item, str):
-            found += documents_in(item, depth - 1)
+        found += documents_in(item, depth - 1)
     return found
 
 
@@ -190,7 +191,10 @@ def evidence_in(inputs: object, outputs: object, *, is_tool: bool = False) -> li
         found.append(text_of(outputs))
     elif is_tool and isinstance(outputs, str):  # called by code
         found.append(outputs)
-    found = [text for text in found if not is_echo(text, named.values())]
+    if found and is_echo(found[0], named.values()):
+        found = []
+    if not named:
+        return found
     items = islice(named.items(), MAX_ITEMS)
     found += [text for name, text in items if isinstance(text, str) and names_evidence(name)]
     steps = named.get(STEPS_KEY)
@@ -211,8 +215,7 @@ def listed_texts(inputs: object) -> list[Document]:
     found: list[Document] = []
     for name, value in islice(inputs.items(), MAX_ITEMS) if is_mapping(inputs) else ():
         # In this order, as few inputs have such a list.
-        is_listed = is_list(value) and value and isinstance(value[0], str | dict)
-        if is_list(value) and is_listed and names_evidence(name):
+        if is_list(value) and value and isinstance(value[0], str | dict) and names_evidence(name):
             found += filter(None, map(_listed, value[:MAX_ITEMS]))
     return found
 

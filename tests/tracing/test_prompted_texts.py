@@ -393,3 +393,10 @@ def test_the_material_of_an_answered_turn_is_none_if_this_turn_has_its_own() -> 
 
     assert [each.text for each in find([], [both]).documents or ()] == [LONG]
     assert [each.text for each in find([], [alone]).documents or ()] == [OTHER]
+
+
+def test_a_result_of_a_tool_that_repeats_the_question_is_evidence() -> None:
+    result = f"Results for {QUERY!r}: ninety million litres, says the gazetteer of the county."
+    last = Generated(f"{QUERY}\n{result}", ANSWER, tool_results=(result,))
+
+    assert find([], [last]).documents == [Document(result, metadata=FROM_PROMPT)]

@@ -69,8 +69,12 @@ class Seen:
         self._guard = guard
         self._retrievals: Final = [each for run, each in retrievals if not was_thrown_away(run)]
         # Nor are those below a retriever: it hands on what they have found.
-        others = [run for run in tree.runs if not _is_in_retriever(run)]
-        self._steps: Final = [(run, reader_of(run)) for run in others if not was_thrown_away(run)]
+        self._steps: Final = [
+            (run, reader_of(run))
+            for run in tree.runs
+            if not (run.kind is RunKind.RETRIEVER or run.has_ancestor(RunKind.RETRIEVER))
+            and not was_thrown_away(run)
+        ]
         asking = (run for run in tree.runs if run.kind is RunKind.GENERATOR)
         asks = any(run.has_ancestor(RunKind.RETRIEVER) for run in asking)
         inner = (run for run in tree.of_kind(RunKind.RETRIEVER) if asks)
@@ -141,24 +145,10 @@ class Seen:
 
     def _has_graded(self, run: Run) -> bool:
         """Whether models said grades alone of what a run has found itself, if it has found any."""
-        inner = [each for each in run.tree.runs if _is_within(each, run)]
+        inner = [run, *run.below()]
         found = max((each.start for each in inner if each.kind is RunKind.RETRIEVER), default=None)
         models = [each for each in inner if each.kind is RunKind.GENERATOR]
         later = [each for each in models if found is None or each.start >= found]
         said = [try_read(self._guard, reader_of(each).generation, each, None) for each in later]
         grades = [is_no_answer(str(each.completion)) for each in said if each is not None]
         return all(grades) and (found is None or bool(grades))
-
-
-def _is_in_retriever(run: Run) -> bool:
-    """Whether a run is a retriever, or part of one."""
-    each: Run | None = run
-    while each is not None and each.kind is not RunKind.RETRIEVER:
-        each = each.parent
-    return each is not None
-
-
-def _is_within(inner: Run, outer: Run) -> bool:
-    while inner.parent is not None and inner is not outer:
-        inner = inner.parent
-    return inner is outer

@@ -178,7 +178,6 @@ def _evidence(
     passages = [text for text in {**results, **dict.fromkeys(candidates.passages())}]
     passages = [text[:MAX_JOINED] for text in passages if not finds_nothing(text)]
     known = [*((str(d.text), None) for d in found), *((e.completion, e.words) for e in handed_on)]
-    known += [(query, None)] if len(query.strip()) >= MIN_HANDED_ON else []
     said, own = answers[-1].completion.strip(), {query.strip()}
     # However short: what a tool returns may be a word that another agent has said.
     own |= {
@@ -194,7 +193,10 @@ def _evidence(
         # The results of tools are messages of the prompt; any other text has to be found there.
         if text.strip() not in own and (text in results or prompts.has(text))
     ]
-    rest = unexplained(passages, known)
+    # A tool may repeat the question in its result; any other text that does is a prompt.
+    rest = [*unexplained([text for text in passages if text in results], known)]
+    known += [(query, None)] if len(query.strip()) >= MIN_HANDED_ON else []
+    rest += unexplained([text for text in passages if text not in results], known)
     cut = f"the first {len(documents):,} documents were looked for" if is_cut else ""
     return [*_without_parts(found), *map(_from_prompt, dict.fromkeys(rest))], cut
 

@@ -150,11 +150,9 @@ def acknowledges(text: str) -> bool:
 def _says_done(text: str, done: Set[str] = _DONE) -> bool:
     plain = _COUNT.sub(_counted, _ID.sub(" ", text)).casefold()
     words: list[str] = _WORD.findall(plain)
-    if not 0 < len(words) <= MAX_WORDS or any(sign in plain for sign in "?:;=/@"):
+    if not 0 < len(words) <= MAX_WORDS or re.search(r"[\d_?:;=/@]", plain):
         return False
-    has_more = re.search(r"[\d_]", plain) is not None
-    is_known = all(word in done or word in _OBJECTS or word in _BESIDE for word in words)
-    return is_known and not has_more and any(word in done for word in words)
+    return done | _OBJECTS | _BESIDE >= {*words} and not done.isdisjoint(words)
 
 
 def _counted(found: re.Match[str]) -> str:
