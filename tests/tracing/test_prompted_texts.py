@@ -9,10 +9,14 @@ import jinja2
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from opentelemetry.trace import INVALID_SPAN
 
-from claimspan_tracing.capture.runs import Document
+from claimspan_tracing.capture.runs import Document, Retrieval, Run, RunKind, RunTree
+from claimspan_tracing.guard import Guard
+from claimspan_tracing.observed import ObservedReader
 from claimspan_tracing.read.answering import Generated, answering
-from claimspan_tracing.read.context import Candidates, Context, find_context
+from claimspan_tracing.read.candidates import Candidates
+from claimspan_tracing.read.context import Context, find_context
 from claimspan_tracing.read.prompts import Prompts, unexplained
 from claimspan_tracing.text import MAX_JOINED
 
@@ -276,11 +280,12 @@ def find(
     seen: Sequence[Document],
     generations: Sequence[Generated],
     named: Sequence[Document] | None = None,
-    *passages: str,
 ) -> Context:
-    candidates = Candidates(
-        named, lambda: seen, lambda: passages, lambda: None, lambda: False, lambda: False
-    )
+    tree = RunTree(INVALID_SPAN, ObservedReader())
+    root = Run("root", tree, None, RunKind.CHAIN, "root", 0, QUERY, {})
+    search = Run("search", tree, root, RunKind.RETRIEVER, "search", 0, QUERY, {})
+    tree.runs += [root, search]
+    candidates = Candidates(tree, [(search, Retrieval(QUERY, seen))], Guard(), named)
     return find_context(candidates, generations, QUERY, ANSWER)
 
 

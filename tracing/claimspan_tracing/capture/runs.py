@@ -312,6 +312,9 @@ class Reader(Protocol):
     few frameworks have is nothing unless a reader says otherwise.
     """
 
+    query_key: Key | None = None
+    response_key: Key | None = None
+
     def __init__(self, query_key: Key | None = None, response_key: Key | None = None) -> None:
         """Look for question and answer where the application says, or else in the usual places."""
         self.query_key = query_key

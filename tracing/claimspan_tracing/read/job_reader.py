@@ -9,7 +9,6 @@ import asyncio
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Final, NamedTuple
 
 from opentelemetry.context import get_current
@@ -36,14 +35,14 @@ from claimspan_tracing.job import (
 from claimspan_tracing.model_calls import provider_of
 from claimspan_tracing.read.answering import Generated, gave, may_have_given
 from claimspan_tracing.read.candidates import (
-    Seen,
+    Candidates,
     counts,
     is_completed,
     reader_of,
     try_read,
     was_thrown_away,
 )
-from claimspan_tracing.read.context import Candidates, Context, find_context
+from claimspan_tracing.read.context import Context, find_context
 from claimspan_tracing.read.handwritten import labelled_question
 from claimspan_tracing.read.passages import found_by_tools
 from claimspan_tracing.read.splitting import Split, asked_of, told_question
@@ -243,21 +242,10 @@ def _context(
     named = try_read(guard, tree.reader.context, tree.root, None)
     found = Context(named, "retriever" if named is None else "last_documents")
     with guard:
-        seen = Seen(tree, read.retrievals, guard)
-        found = find_context(
-            Candidates(
-                named,
-                seen.documents,
-                seen.passages,
-                partial(seen.last_given, [run for run, _ in read.generations]),
-                partial(seen.is_written_alone, response),
-                lambda: not read.retrievers and tree.root.kind is not RunKind.RETRIEVER,
-            ),
-            generated,
-            query,
-            response,
-            [each.query for _, each in read.retrievers],
-        )
+        is_by_hand = not read.retrievers and tree.root.kind is not RunKind.RETRIEVER
+        candidates = Candidates(tree, read.retrievals, guard, named, is_by_hand=is_by_hand)
+        asked = [each.query for _, each in read.retrievers]
+        found = find_context(candidates, generated, query, response, asked)
     return found
 
 
