@@ -34,6 +34,9 @@ from claimspan_haystack._tracer import (
     operation_of,
 )
 from claimspan_tracing.adapters import (
+    COMPONENT_ANSWERS,
+    COMPONENT_NOTES,
+    PASSED_ON,
     Generation,
     Run,
     RunKind,
@@ -224,29 +227,8 @@ def _meta(outputs: object) -> Mapping[object, object]:
     return {}
 
 
-RESPONSE_KEYS: Final = (
-    "answers",
-    "answer",
-    "final_answer",
-    "replies",
-    "last_message",
-    "messages",
-    "validated",
-    "response",
-    "output",
-    "text",
-    "value",
-    "strings",
-)
-"""Names of outputs that hold an answer, the surest first."""
-
 _CONVERSATIONS: Final = frozenset({"last_message", "messages", "validated", "value"})
 """Outputs that may hold what was said in earlier turns."""
-
-_NO_ANSWERS: Final = frozenset(
-    {"prompt", "links", "chat_generator_text", "trace_url", "trace_id", "name"}
-)
-"""Names of outputs whose texts are no answers: of prompt builders, searches, guards and tracers."""
 
 
 def answer_of(run: Run) -> str:
@@ -298,12 +280,12 @@ def builds_index(root: Run) -> bool:
 def _shown(run: Run, replies: Replies) -> str:
     """The answer among the outputs, by its name."""
     # Backwards: Haystack lists the outputs of components in the order in which they ran.
-    found = texts_of(list(parts(run.outputs))[::-1], RESPONSE_KEYS, ChatRole.ASSISTANT)
+    found = texts_of(list(parts(run.outputs))[::-1], COMPONENT_ANSWERS, ChatRole.ASSISTANT)
     others = {text_of(each, ChatRole.ASSISTANT) for each in replies.others}
     earlier, asked = _earlier_turns(run, replies), set(_input_texts(run))
     for key, text in found:
         is_history = key in _CONVERSATIONS and text in earlier
-        is_echo = key in ("text", "output", "value", "strings") and text in asked
+        is_echo = key in PASSED_ON and text in asked
         if not (text in others or is_history or is_echo):
             return text
     return ""
@@ -341,12 +323,15 @@ def _unnamed(run: Run, replies: Replies) -> str:
         return ""  # a conversation that ends without a word of the assistant's
     asked = {*_input_texts(run), *replies.others}
     said = [_completed(each) for each in replies.answers]
+    named = {*COMPONENT_ANSWERS, *COMPONENT_NOTES}
     for part in outputs[:-1] or outputs:
-        unknown = {str(k): v for k, v in part.items() if k not in (*RESPONSE_KEYS, *_NO_ANSWERS)}
+        unknown = {
+            str(k): v for k, v in part.items() if k not in (*COMPONENT_ANSWERS, *COMPONENT_NOTES)
+        }
         if filled := filled_in(unknown, said, fields_of):
             return structured_text(filled, fields_of)
     texts = [
-        {k: v for k, v in part.items() if isinstance(v, str) and k not in _NO_ANSWERS}
+        {k: v for k, v in part.items() if isinstance(v, str) and k not in COMPONENT_NOTES}
         for part in outputs
     ]
     left = [{k: v for k, v in part.items() if v not in asked} for part in texts]

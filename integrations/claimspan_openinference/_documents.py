@@ -86,7 +86,7 @@ def documents_given(attributes: Attributes) -> list[Document]:
 
 def attached(attributes: Attributes) -> list[Document]:
     """The documents in what a tool has returned; nothing where that is a text."""
-    found = parsed(_result(attributes))
+    found = parsed(attributes.get(semconv.OUTPUT_VALUE))
     # LangChain's tools return a message, which has the documents beside its text.
     inside = found.get("data", found.get("kwargs", found)) if is_mapping(found) else found
     artifact = inside.get("artifact") if is_mapping(inside) else None
@@ -102,7 +102,7 @@ def named_texts(value: object) -> list[str]:
 
 def told(attributes: Attributes) -> str:
     """What a tool has returned, as a text."""
-    result = _result(attributes)
+    result = attributes.get(semconv.OUTPUT_VALUE)
     found = parsed(result)
     inside = found.get("data", found.get("kwargs", found)) if is_mapping(found) else None
     # A message of LangChain's has the text as its content, and an output of LlamaIndex's in blocks.
@@ -119,10 +119,6 @@ def told_to_model(attributes: Attributes) -> list[Document]:
     """The documents in what tools have told a model; nothing where those are texts."""
     results = [text for role, text in messages_of(attributes) if role == TOOL]
     return [document for text in results for document in documents_in(parsed(text))]
-
-
-def _result(attributes: Attributes) -> object:
-    return attributes.get(semconv.OUTPUT_VALUE)
 
 
 def _flattened(attributes: Attributes, name: Callable[[int, str], str]) -> list[Document]:

@@ -153,8 +153,8 @@ def _evidence(
         if part is not None
     ]
     results = dict.fromkeys(text for each in answers for text in each.tool_results)
-    passages = [text for text in {**results, **dict.fromkeys(candidates.passages())}]
-    passages = [text[:MAX_JOINED] for text in passages if not finds_nothing(text)]
+    seen = {**results, **dict.fromkeys(candidates.passages())}
+    passages = [text[:MAX_JOINED] for text in seen if not finds_nothing(text)]
     known = [*((str(d.text), None) for d in found), *((e.completion, e.words) for e in handed_on)]
     said, own = answers[-1].completion.strip(), {query.strip()}
     # However short: what a tool returns may be a word that another agent has said.
