@@ -325,9 +325,7 @@ def _unnamed(run: Run, replies: Replies) -> str:
     said = [_completed(each) for each in replies.answers]
     named = {*COMPONENT_ANSWERS, *COMPONENT_NOTES}
     for part in outputs[:-1] or outputs:
-        unknown = {
-            str(k): v for k, v in part.items() if k not in (*COMPONENT_ANSWERS, *COMPONENT_NOTES)
-        }
+        unknown = {str(k): v for k, v in part.items() if k not in named}
         if filled := filled_in(unknown, said, fields_of):
             return structured_text(filled, fields_of)
     texts = [

@@ -192,7 +192,7 @@ class Group:
         given = attributes.get(semconv.INPUT_VALUE)
         asked = str(question_in(given))
         if starts_agent(attributes):
-            asked = next(filter(None, map(last_asked, self.prompts)), "")
+            asked = next((said for each in self.prompts if (said := last_asked(each))), "")
         if kind == semconv.KIND_LLM:
             asked = last_asked(attributes)
             if semconv.output_message(0, semconv.MESSAGE_TOOL_CALL) in attributes:

@@ -123,7 +123,7 @@ class Run:
 
     def below(self) -> list[Run]:
         """The runs below this one, in the order of their start."""
-        inside = {self}
+        inside: set[Run | None] = {self}
         for run in self.tree.runs:  # a run comes after its parent
             if run.parent in inside:
                 inside.add(run)
