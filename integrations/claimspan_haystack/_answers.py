@@ -34,6 +34,9 @@ from claimspan_haystack._tracer import (
     operation_of,
 )
 from claimspan_tracing.adapters import (
+    COMPONENT_ANSWERS,
+    COMPONENT_NOTES,
+    PASSED_ON,
     Generation,
     Run,
     RunKind,
@@ -56,7 +59,6 @@ __all__ = [
     "generation_of",
     "is_answered_query",
     "replies_below",
-    "runs_below",
 ]
 
 MAX_GENERATIONS: Final = 100
@@ -91,7 +93,7 @@ class Replies:
 
 def replies_below(root: Run) -> Replies:
     """Find the model calls below a run that may have given its answer."""
-    runs = [run for run in runs_below(root) if not run.has_ancestor(RunKind.RETRIEVER)]
+    runs = [run for run in root.below() if not run.has_ancestor(RunKind.RETRIEVER)]
     models = [run for run in runs if _may_answer(run)][-MAX_GENERATIONS:]
     completions = {id(run): _completion(run) for run in models}
     beside = [run for run in models if _BESIDE_NAME.search(str(run.name).lower())]
@@ -140,17 +142,6 @@ def prompt_messages(run: Run) -> list[ChatMessage]:
     """Return the messages that a chat generator was given."""
     given = run.inputs.get("messages") if is_mapping(run.inputs) else None
     return [m for m in given if isinstance(m, ChatMessage)] if is_list(given) else []
-
-
-def runs_below(root: Run) -> list[Run]:
-    """Return the runs below a run, in the order of their start."""
-    inside = {id(root)}
-    found: list[Run] = []
-    for run in root.tree.runs:
-        if run.parent is not None and id(run.parent) in inside:
-            inside.add(id(run))
-            found.append(run)
-    return found
 
 
 def is_complete(run: Run) -> bool:
@@ -236,29 +227,8 @@ def _meta(outputs: object) -> Mapping[object, object]:
     return {}
 
 
-RESPONSE_KEYS: Final = (
-    "answers",
-    "answer",
-    "final_answer",
-    "replies",
-    "last_message",
-    "messages",
-    "validated",
-    "response",
-    "output",
-    "text",
-    "value",
-    "strings",
-)
-"""Names of outputs that hold an answer, the surest first."""
-
 _CONVERSATIONS: Final = frozenset({"last_message", "messages", "validated", "value"})
 """Outputs that may hold what was said in earlier turns."""
-
-_NO_ANSWERS: Final = frozenset(
-    {"prompt", "links", "chat_generator_text", "trace_url", "trace_id", "name"}
-)
-"""Names of outputs whose texts are no answers: of prompt builders, searches, guards and tracers."""
 
 
 def answer_of(run: Run) -> str:
@@ -277,7 +247,7 @@ def is_answered_query(root: Run) -> bool:
     if not is_complete(root):
         # How it would have ended is not known, and its state says that it has not. Documents that
         # are made of files are the first step to an index.
-        runs = runs_below(root)
+        runs = root.below()
         asks = any(run.kind is not RunKind.CHAIN for run in runs)
         converts = any(is_converter(operation_of(run).component) for run in runs)
         return not is_indexing and (asks or not converts)
@@ -285,9 +255,9 @@ def is_answered_query(root: Run) -> bool:
     if is_indexing:
         # A model that is asked after a retriever answers: such a pipeline writes down its memory.
         last = replies.answers[-1].start if replies.answers else 0
-        found = (run for run in runs_below(root) if run.kind is RunKind.RETRIEVER)
+        found = (run for run in root.below() if run.kind is RunKind.RETRIEVER)
         return bool(_shown(root, replies)) or any(run.start < last for run in found)
-    runs = runs_below(root)
+    runs = root.below()
     # Where something was looked up, a grade may be the answer.
     is_lookup = any(run.kind is RunKind.RETRIEVER for run in runs)
     if replies.texts and not is_lookup and all(map(is_grade, replies.texts)):
@@ -303,19 +273,19 @@ def builds_index(root: Run) -> bool:
     return any(
         operation_of(run).component == "DocumentWriter"
         or (is_mapping(run.outputs) and DOCUMENTS_WRITTEN in run.outputs)
-        for run in runs_below(root)
+        for run in root.below()
     )
 
 
 def _shown(run: Run, replies: Replies) -> str:
     """The answer among the outputs, by its name."""
     # Backwards: Haystack lists the outputs of components in the order in which they ran.
-    found = texts_of(list(parts(run.outputs))[::-1], RESPONSE_KEYS, ChatRole.ASSISTANT)
+    found = texts_of(list(parts(run.outputs))[::-1], COMPONENT_ANSWERS, ChatRole.ASSISTANT)
     others = {text_of(each, ChatRole.ASSISTANT) for each in replies.others}
     earlier, asked = _earlier_turns(run, replies), set(_input_texts(run))
     for key, text in found:
         is_history = key in _CONVERSATIONS and text in earlier
-        is_echo = key in ("text", "output", "value", "strings") and text in asked
+        is_echo = key in PASSED_ON and text in asked
         if not (text in others or is_history or is_echo):
             return text
     return ""
@@ -353,12 +323,13 @@ def _unnamed(run: Run, replies: Replies) -> str:
         return ""  # a conversation that ends without a word of the assistant's
     asked = {*_input_texts(run), *replies.others}
     said = [_completed(each) for each in replies.answers]
+    named = {*COMPONENT_ANSWERS, *COMPONENT_NOTES}
     for part in outputs[:-1] or outputs:
-        unknown = {str(k): v for k, v in part.items() if k not in (*RESPONSE_KEYS, *_NO_ANSWERS)}
+        unknown = {str(k): v for k, v in part.items() if k not in named}
         if filled := filled_in(unknown, said, fields_of):
             return structured_text(filled, fields_of)
     texts = [
-        {k: v for k, v in part.items() if isinstance(v, str) and k not in _NO_ANSWERS}
+        {k: v for k, v in part.items() if isinstance(v, str) and k not in COMPONENT_NOTES}
         for part in outputs
     ]
     left = [{k: v for k, v in part.items() if v not in asked} for part in texts]

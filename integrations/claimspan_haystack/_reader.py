@@ -20,7 +20,6 @@ from claimspan_haystack._answers import (
     generation_of,
     is_answered_query,
     replies_below,
-    runs_below,
 )
 from claimspan_haystack._documents import (
     AnyDocument,
@@ -41,7 +40,6 @@ from claimspan_haystack._tracer import PIPELINE_RUNS, QUERY_NAME, TOOL_RUN, oper
 from claimspan_tracing.adapters import (
     Document,
     Generation,
-    Key,
     Reader,
     Retrieval,
     Run,
@@ -73,34 +71,21 @@ ROUTER: Final = "Router"
 class HaystackReader(Reader):
     """Finds query, response, chunks and model in the runs of any Haystack pipeline."""
 
-    def __init__(self, query_key: Key | None = None, response_key: Key | None = None) -> None:
-        self._query_key = query_key
-        self._response_key = response_key
-
-    def look_at(self, query_key: Key | None, response_key: Key | None) -> None:
-        """Look for question and answer there from now on; None leaves it as it is."""
-        self._query_key = self._query_key if query_key is None else query_key
-        self._response_key = self._response_key if response_key is None else response_key
-
     def is_query(self, root: Run) -> bool:
         """Return False for what builds an index, embeds, judges answers, or retrieves alone."""
         return is_answered_query(root)
 
     def query(self, root: Run) -> object:
         """Return the user's question, which may be among the inputs of any component."""
-        if self._query_key is not None:
-            return text_of(value_at(root.inputs, self._query_key), ChatRole.USER)
+        if self.query_key is not None:
+            return text_of(value_at(root.inputs, self.query_key), ChatRole.USER)
         return _query(root.inputs)
 
     def response(self, root: Run) -> object:
         """Return the answer among the outputs of the pipeline, or the last completion."""
-        if self._response_key is not None:
-            return text_of(value_at(root.outputs, self._response_key), ChatRole.ASSISTANT)
+        if self.response_key is not None:
+            return text_of(value_at(root.outputs, self.response_key), ChatRole.ASSISTANT)
         return answer_of(root)
-
-    def names_answer(self, root: Run) -> bool:
-        """Whether a key of the answer was given."""
-        return self._response_key is not None
 
     def retrieval(self, run: Run) -> Retrieval:
         """Return the query of a retriever run and the documents that it returned."""
@@ -157,9 +142,8 @@ class HaystackReader(Reader):
 
 def _is_loaded(run: Run) -> bool:
     """Whether the pipeline that a run is part of builds an index, and answers nothing."""
-    around = run.parent
-    while around is not None and operation_of(around).name not in PIPELINE_RUNS:
-        around = around.parent
+    pipelines = (each for each in run.around() if operation_of(each).name in PIPELINE_RUNS)
+    around = next(pipelines, None)
     return around is not None and builds_index(around) and not is_answered_query(around)
 
 
@@ -214,7 +198,7 @@ def read_documents(root: Run) -> list[AnyDocument] | None:
     and returns the rest. Documents that an agent's tools found later were read as well.
     """
     # Prompts inside a retriever are for rewriting the query.
-    runs = [run for run in runs_below(root) if not run.has_ancestor(RunKind.RETRIEVER)]
+    runs = [run for run in root.below() if not run.has_ancestor(RunKind.RETRIEVER)]
     answers = replies_below(root).answers
     # Nothing that began after the answer was read for it, such as what a grader is given.
     until = next((n + 1 for n, run in enumerate(runs) if answers and run is answers[-1]), len(runs))

@@ -32,18 +32,6 @@ TEXT_KEY: Final = "page_content"
 TEXT_KEYS: Final = ("text", "content", "document", "snippet", "chunk", "body", "passage")
 """Where clients of stores and searches have the text of what they have found."""
 
-PLUMBING_TOOLS: Final = ("transfer_", "handoff_", "write_todos")
-PLUMBING_TEXTS: Final = (
-    "Error: ",
-    "Error invoking tool",
-    "Returning structured response",
-    "Successfully transferred",
-    "Tool call limit",
-    "Updated todo list",
-    "[cleared]",
-)
-"""How LangChain's and LangGraph's own tools and middleware begin what is no result."""
-
 EDIT_NOTE: Final = "Note: a human reviewer replaced this tool call"
 """How the line begins that LangChain's middleware puts before the result of an edited call."""
 
@@ -122,6 +110,8 @@ def documents_in(value: object, depth: int = MAX_DEPTH) -> list[Document]:
     """Return the documents in an input or output: in lists, in states of graphs, kept by tools."""
     inner: Iterable[object] = ()
     match value:
+        case None | str():  # first, as most are
+            return []
         case Texts():
             pairs = zip(value, value.texts, strict=False)
             return [
@@ -148,8 +138,7 @@ def documents_in(value: object, depth: int = MAX_DEPTH) -> list[Document]:
             return []
     found: list[Document] = []
     for item in inner if depth else ():
-        if not isinstance(item, str):
-            found += documents_in(item, depth - 1)
+        found += documents_in(item, depth - 1)
     return found
 
 
@@ -173,16 +162,14 @@ def _is_found(item: object) -> bool:
 def tool_results(messages: Iterable[BaseMessage]) -> list[str]:
     """Return what tools have found, of the messages of a prompt.
 
-    A tool that failed, one that hands the conversation over, one that repeats what the model has
-    told it, and the notes that LangChain's own middleware writes in place of a result are no
-    evidence.
+    A tool that failed, or that repeats what the model has told it, has found nothing.
     """
     asked: dict[str | None, list[object]] = {}
     found: list[str] = []
     for message in messages:
         if isinstance(message, AIMessage):
             asked.update((call["id"], [*call["args"].values()]) for call in message.tool_calls)
-        elif isinstance(message, ToolMessage) and _has_found(message):
+        elif isinstance(message, ToolMessage) and message.status != "error":
             text = _without_note(text_of(message))
             if not is_echo(text, asked.get(message.tool_call_id, ())):
                 found.append(text)
@@ -193,12 +180,6 @@ def _without_note(text: str) -> str:
     return text.partition("\n")[2].lstrip() if text.startswith(EDIT_NOTE) else text
 
 
-def _has_found(message: ToolMessage) -> bool:
-    if message.status == "error" or (message.name or "").startswith(PLUMBING_TOOLS):
-        return False
-    return not text_of(message).startswith(PLUMBING_TEXTS)
-
-
 def evidence_in(inputs: object, outputs: object, *, is_tool: bool = False) -> list[str]:
     """Return the texts of a run that a model may have read as evidence, and that are no documents.
 
@@ -206,11 +187,14 @@ def evidence_in(inputs: object, outputs: object, *, is_tool: bool = False) -> li
     """
     named = inputs if is_mapping(inputs) else _NOTHING
     found: list[str] = []
-    if isinstance(outputs, ToolMessage) and _has_found(outputs):
+    if isinstance(outputs, ToolMessage) and outputs.status != "error":
         found.append(text_of(outputs))
     elif is_tool and isinstance(outputs, str):  # called by code
         found.append(outputs)
-    found = [text for text in found if not is_echo(text, named.values())]
+    if found and is_echo(found[0], named.values()):
+        found = []
+    if not named:
+        return found
     items = islice(named.items(), MAX_ITEMS)
     found += [text for name, text in items if isinstance(text, str) and names_evidence(name)]
     steps = named.get(STEPS_KEY)
@@ -231,8 +215,7 @@ def listed_texts(inputs: object) -> list[Document]:
     found: list[Document] = []
     for name, value in islice(inputs.items(), MAX_ITEMS) if is_mapping(inputs) else ():
         # In this order, as few inputs have such a list.
-        is_listed = is_list(value) and value and isinstance(value[0], str | dict)
-        if is_list(value) and is_listed and names_evidence(name):
+        if is_list(value) and value and isinstance(value[0], str | dict) and names_evidence(name):
             found += filter(None, map(_listed, value[:MAX_ITEMS]))
     return found
 

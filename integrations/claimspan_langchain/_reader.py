@@ -44,7 +44,6 @@ from claimspan_tracing.adapters import (
     QUESTION_NAMES,
     Document,
     Generation,
-    Key,
     Reader,
     Retrieval,
     Run,
@@ -93,28 +92,19 @@ ANSWER_INPUTS: Final = ("prediction", "submission", "answer", "generation", "out
 class LangChainReader(Reader):
     """Finds query, response, chunks and model in the runs of any LangChain pipeline."""
 
-    def __init__(self, query_key: Key | None = None, response_key: Key | None = None) -> None:
-        self._query_key = query_key
-        self._response_key = response_key
-
-    def look_at(self, query_key: Key | None, response_key: Key | None) -> None:
-        """Look for question and answer there from now on; None leaves it as it is."""
-        self._query_key = self._query_key if query_key is None else query_key
-        self._response_key = self._response_key if response_key is None else response_key
-
     def is_query(self, root: Run) -> bool:
         """Return False for a retriever, a chain that ends in one, and what judges an answer."""
         if root.kind is RunKind.RETRIEVER or holds_documents(root.outputs):
             return False
         # Where something was looked up, a number may be the answer: {"score": 3}.
-        if self._response_key is None and not root.tree.of_kind(RunKind.RETRIEVER):
+        if self.response_key is None and not root.tree.of_kind(RunKind.RETRIEVER):
             said = root.outputs
             said = text_of(said) if isinstance(said, BaseMessage | Said) else said
             if is_grade(said, fields_of):
                 return False
         if str(root.name).endswith(EVALUATOR_NAME) or _is_given_an_answer(root):
             return False
-        return self._response_key is not None or not self._only_works(root)
+        return self.response_key is not None or not self._only_works(root)
 
     def _only_works(self, root: Run) -> bool:
         """Whether a chain has ended without a word: it has built an index, or moved something.
@@ -138,8 +128,8 @@ class LangChainReader(Reader):
 
     def query(self, root: Run) -> object:
         """Return the text of the question in the input of the root."""
-        if self._query_key is not None:
-            return text_of(value_at(root.inputs, self._query_key))
+        if self.query_key is not None:
+            return text_of(value_at(root.inputs, self.query_key))
         if root.kind is RunKind.GENERATOR:
             asked = text_of(prompt_messages(root.inputs), "human")
             return asked or prompt_of(root.inputs)
@@ -153,8 +143,8 @@ class LangChainReader(Reader):
 
     def response(self, root: Run) -> object:
         """Return the text of the answer in the output of the root, or the last completion."""
-        if self._response_key is not None:
-            said = value_at(root.outputs, self._response_key)
+        if self.response_key is not None:
+            said = value_at(root.outputs, self.response_key)
             return structured_text(text_of(said) or said, fields_of)
         if holds_documents(root.outputs):
             return ""
@@ -173,10 +163,6 @@ class LangChainReader(Reader):
         # What a tool was called with is no answer, unless it is in the output.
         last = "" if is_known or is_talk else next(iter(self._completions(root, said_of)[-1:]), "")
         return structured_text(found or last)
-
-    def names_answer(self, root: Run) -> bool:
-        """Whether a key of the answer was given."""
-        return self._response_key is not None
 
     def retrieval(self, run: Run) -> Retrieval:
         """Return the query of a retriever run and the documents that it returned."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import is_dataclass
+from itertools import takewhile
 from typing import Final
 
 from llama_index.core.base.base_query_engine import BaseQueryEngine
@@ -43,7 +44,7 @@ from claimspan_tracing.adapters import (
 )
 from claimspan_tracing.adapters import fields_of as plain_fields_of
 
-__all__ = ["LlamaIndexReader", "has_found"]
+__all__ = ["LlamaIndexReader"]
 
 ROLES: Final = {
     "system": "system",
@@ -79,7 +80,7 @@ class LlamaIndexReader(Reader):
         said = said.text if isinstance(said, Said) else said
         if is_grade(said, fields_of) and not root.tree.of_kind(RunKind.RETRIEVER):
             return False
-        runs = runs_below(root)
+        runs = [root, *root.below()]
         models = (run for run in runs if run.kind is RunKind.GENERATOR)
         prompts = [_prompt(call_of(run)) for run in models if is_counted(run, root)]
         was_asked = (any(each in prompt for each in ASKED_BESIDE) for prompt in prompts)
@@ -156,8 +157,12 @@ class LlamaIndexReader(Reader):
         call, returned = call_of(run), run.outputs
         if run.parent is None or run.kind is not RunKind.CHAIN or call.is_beside:
             return ()
+        # What a step has returned after the last model was asked, that one has not read.
+        models = run.tree.of_kind(RunKind.GENERATOR)
+        if models and (run.end or models[-1].start) > models[-1].start:
+            return ()
         if isinstance(call.instance, BaseTool) and isinstance(returned, ToolResult):
-            is_found = has_found(returned.text) and not _echoed(run) and not documents_of(returned)
+            is_found = not _echoed(run) and not documents_of(returned)
             texts = [returned.text] if is_found else []
         elif isinstance(returned, Fields) and not isinstance(call.instance, BaseTool):
             held = [each for v in returned.values() for each in (items(v) or [v])]
@@ -187,7 +192,6 @@ class LlamaIndexReader(Reader):
         asked = [call.flat(), getattr(model, "additional_kwargs", None), model]
         messages = messages_in(given_to(call))
         results = [each.text for each in messages if ROLES.get(each.role) == "tool"]
-        results = [text for text in results if has_found(text)]
         nothing = unfound(run.tree) if results else set[str]()
         return Generation(
             prompt=_prompt(call),
@@ -234,7 +238,7 @@ def _last_completion(root: Run) -> str:
     Models inside a retriever rewrite the query; they do not answer it. Nor is the answer of the
     last of several engines the answer to the first one's question.
     """
-    runs = runs_below(root)
+    runs = [root, *root.below()]
     said = [
         run
         for run in runs
@@ -256,13 +260,9 @@ def _completed(run: Run) -> str:
 
 def _engine_around(run: Run, root: Run) -> Run | None:
     """The outermost engine below the root that a run is part of."""
-    engine: Run | None = None
-    each: Run | None = run
-    while each is not None and each is not root:
-        if isinstance(call_of(each).instance, ENGINES) and is_counted(each, root):
-            engine = each
-        each = each.parent
-    return engine
+    inner = [each for each in (run, *run.around()) if each is not root and each.is_part_of(root)]
+    engines = (each for each in inner if isinstance(call_of(each).instance, ENGINES))
+    return next((each for each in [*engines][::-1] if is_counted(each, root)), None)
 
 
 def _prompt(call: Call) -> str:
@@ -432,26 +432,12 @@ def call_of(run: Run) -> Call:
     return run.inputs if isinstance(run.inputs, Call) else Call(None, {})
 
 
-def runs_below(root: Run) -> list[Run]:
-    """Return a run and all that ran below it."""
-    # In the order of their start, so that a run comes after its parent.
-    below = {id(root)}
-    for run in root.tree.runs:
-        if run.parent is not None and id(run.parent) in below:
-            below.add(id(run))
-    return [run for run in root.tree.runs if id(run) in below]
-
-
 def is_counted(run: Run, root: Run) -> bool:
     """Whether a run may have to do with the answer: no attempt that failed, and no work beside."""
     if call_of(run).is_beside:
         return False
-    each: Run | None = run
-    while each is not None and each is not root:
-        if each.error is not None:
-            return False
-        each = each.parent
-    return True
+    within = takewhile(lambda each: each is not root, (run, *run.around()))
+    return all(each.error is None for each in within)
 
 
 def nodes_read(root: Run, answer: str) -> list[Document] | None:
@@ -466,7 +452,7 @@ def nodes_read(root: Run, answer: str) -> list[Document] | None:
     """
     syntheses = [
         run
-        for run in runs_below(root)
+        for run in [root, *root.below()]
         if isinstance(call_of(run).instance, BaseSynthesizer)
         and str(run.name).endswith(SYNTHESIZING)
         and is_counted(run, root)
@@ -487,14 +473,14 @@ def nodes_read(root: Run, answer: str) -> list[Document] | None:
 def _is_repeated(synthesis: Run, root: Run) -> bool:
     """Whether a model has given the same answer later: an agent that repeats what a tool said."""
     place = {id(run): i for i, run in enumerate(root.tree.runs)}
-    inner = {id(run) for run in runs_below(synthesis)}
+    inner = {synthesis, *synthesis.below()}
     return any(
         run.kind is RunKind.GENERATOR
-        and id(run) not in inner
+        and run not in inner
         and place[id(run)] > place[id(synthesis)]
         and is_counted(run, root)
         and _said(run) == _said(synthesis)
-        for run in runs_below(root)
+        for run in [root, *root.below()]
     )
 
 
@@ -522,17 +508,6 @@ def _each_once(documents: Sequence[Document]) -> list[Document]:
 MIN_FOUND: Final = 40
 """Characters from which on a text that a step hands on is taken for something that was found.
 Names, languages and decisions are shorter."""
-
-HANDED_OVER: Final = " is now handling the request due to the following reason: "
-"""What the tool says by which agents of an ``AgentWorkflow`` hand a conversation over."""
-
-LOADED: Final = "Content loaded! You can now search the information using "
-"""What the first tool of a ``LoadAndSearchToolSpec`` says; the second one finds something."""
-
-
-def has_found(text: str) -> bool:
-    """Whether the result of a tool is more than a note of LlamaIndex's own."""
-    return HANDED_OVER not in text and not text.startswith(LOADED)
 
 
 def unfound(tree: RunTree) -> set[str]:

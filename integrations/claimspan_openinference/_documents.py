@@ -13,12 +13,18 @@ from dataclasses import replace
 from itertools import islice, pairwise
 from typing import Final
 
-from claimspan_openinference._kinds import MIN_TOOL_TEXT, Attributes
-from claimspan_openinference._messages import TOOL, messages_of, parsed, text_of_parts
+from claimspan_openinference._kinds import TEXTS, Attributes
+from claimspan_openinference._messages import (
+    TOOL,
+    arguments_in,
+    messages_of,
+    parsed,
+    text_of_parts,
+)
 from claimspan_tracing import semconv
 from claimspan_tracing.adapters import (
     Document,
-    acknowledges,
+    is_echo,
     is_list,
     is_mapping,
     names_evidence,
@@ -28,11 +34,11 @@ __all__ = [
     "attached",
     "documents_given",
     "documents_in",
-    "holds_nodes",
     "holds_windows",
     "named_texts",
     "nodes_in",
     "refined_in",
+    "repeats_call",
     "reranked",
     "reranker_given",
     "retrieved",
@@ -80,7 +86,7 @@ def documents_given(attributes: Attributes) -> list[Document]:
 
 def attached(attributes: Attributes) -> list[Document]:
     """The documents in what a tool has returned; nothing where that is a text."""
-    found = parsed(_result(attributes))
+    found = parsed(attributes.get(semconv.OUTPUT_VALUE))
     # LangChain's tools return a message, which has the documents beside its text.
     inside = found.get("data", found.get("kwargs", found)) if is_mapping(found) else found
     artifact = inside.get("artifact") if is_mapping(inside) else None
@@ -94,27 +100,25 @@ def named_texts(value: object) -> list[str]:
     return [text for name, text in named if isinstance(text, str) and names_evidence(name)]
 
 
-def told(attributes: Attributes) -> list[Document]:
-    """What a tool has returned: the documents in it, or its text as one."""
-    if documents := attached(attributes):
-        return documents
-    result = _result(attributes)
+def told(attributes: Attributes) -> str:
+    """What a tool has returned, as a text."""
+    result = attributes.get(semconv.OUTPUT_VALUE)
     found = parsed(result)
     inside = found.get("data", found.get("kwargs", found)) if is_mapping(found) else None
-    text = text_of_parts(inside.get("content")) if is_mapping(inside) else found
-    said = text if isinstance(text, str) and text else result
-    is_found = isinstance(said, str) and len(said) >= MIN_TOOL_TEXT and not acknowledges(said)
-    return [Document(said)] if is_found else []
+    # A message of LangChain's has the text as its content, and an output of LlamaIndex's in blocks.
+    parts = inside.get("content", inside.get("blocks")) if is_mapping(inside) else found
+    return text_of_parts(parts) or str(result or "")
+
+
+def repeats_call(attributes: Attributes) -> bool:
+    """Whether a tool has only said what it was given, or that it has done something with that."""
+    return is_echo(told(attributes), arguments_in(attributes.get(semconv.INPUT_VALUE)))
 
 
 def told_to_model(attributes: Attributes) -> list[Document]:
     """The documents in what tools have told a model; nothing where those are texts."""
     results = [text for role, text in messages_of(attributes) if role == TOOL]
     return [document for text in results for document in documents_in(parsed(text))]
-
-
-def _result(attributes: Attributes) -> object:
-    return attributes.get(semconv.OUTPUT_VALUE)
 
 
 def _flattened(attributes: Attributes, name: Callable[[int, str], str]) -> list[Document]:
@@ -168,9 +172,6 @@ def _document(text: object, id_: object, score: object, metadata: object) -> Doc
     return Document(text, id_, named.get("score") if score is None else score, named)
 
 
-TEXTS: Final = "text_chunks"
-"""Argument of LlamaIndex's synthesizers: the texts of the nodes, each with its metadata."""
-
 CONTEXTS: Final = ("context_str", "context_msg")
 """Variables of LlamaIndex's templates that hold the texts of nodes."""
 
@@ -194,11 +195,6 @@ _SHOWN_DOCUMENT: Final = re.compile(
     r"(?:, (?:blob|meta|score|embedding|sparse_embedding): .*)?\)",
     re.DOTALL,
 )
-
-
-def holds_nodes(attributes: Attributes) -> bool:
-    """Whether a span is that of a synthesizer that was given nodes."""
-    return f'"{TEXTS}"' in str(attributes.get(semconv.INPUT_VALUE, ""))
 
 
 def nodes_in(attributes: Attributes, found: Sequence[Document]) -> list[Document]:

@@ -17,8 +17,10 @@ from claimspan_openinference._kinds import (
     Attributes,
     exception_of,
     holds_documents,
+    holds_nodes,
     kind_of,
     kind_of_span,
+    starts_agent,
     told_by,
     written_in,
 )
@@ -96,6 +98,9 @@ class Group:
     prompts: list[Attributes] = field(default_factory=list[Attributes])
     """The attributes of the models that may have given an answer: what they have read may be
     evidence, however it was found."""
+
+    holds_nodes: bool = False
+    """Whether a synthesizer was given nodes, wherever they are from."""
 
     has_waited: bool = False
     """Whether a part of it has stopped to wait for a person."""
@@ -182,10 +187,12 @@ class Group:
         if not self.generates or kind not in (*ENCLOSING, semconv.KIND_LLM):
             return False
         # Looked for only now: it takes longer than the rest, on the application's thread.
-        if not any(map(is_told_evidence, self.prompts)):
+        if not (self.holds_nodes or any(map(is_told_evidence, self.prompts))):
             return False
         given = attributes.get(semconv.INPUT_VALUE)
         asked = str(question_in(given))
+        if starts_agent(attributes):
+            asked = next((said for each in self.prompts if (said := last_asked(each))), "")
         if kind == semconv.KIND_LLM:
             asked = last_asked(attributes)
             if semconv.output_message(0, semconv.MESSAGE_TOOL_CALL) in attributes:
@@ -210,6 +217,7 @@ class Group:
         self.prompts += other.prompts
         self.is_lost |= other.is_lost
         self.has_waited |= other.has_waited
+        self.holds_nodes |= other.holds_nodes
 
     def let_go(self) -> None:
         """Let go of the spans."""
@@ -253,6 +261,7 @@ def group_of(span: ReadableSpan, below: list[Group], *, is_full: bool = False) -
     elif kind == semconv.KIND_TOOL:
         group.retrieves |= len(told_by(span)) >= MIN_TOOL_TEXT
     group.retrieves |= kind in ENCLOSING and holds_documents(attributes)
+    group.holds_nodes |= kind in ENCLOSING and holds_nodes(attributes)
     return group
 
 

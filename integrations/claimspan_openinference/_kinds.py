@@ -17,14 +17,17 @@ __all__ = [
     "APART",
     "ENCLOSING",
     "MIN_TOOL_TEXT",
+    "TEXTS",
     "Attributes",
     "exception_of",
     "flattened",
     "holds_documents",
+    "holds_nodes",
     "is_ai",
     "is_marked",
     "kind_of",
     "kind_of_span",
+    "starts_agent",
     "told_by",
     "written_in",
 ]
@@ -124,6 +127,23 @@ def holds_documents(attributes: Attributes) -> bool:
         return True
     # As LangChain writes them.
     return '"page_content"' in str(attributes.get(semconv.OUTPUT_VALUE, ""))
+
+
+AGENT_STARTS: Final = '"AgentWorkflowStartEvent('
+"""How the input of an agent of LlamaIndex's has its beginning, which does not show the question."""
+
+TEXTS: Final = "text_chunks"
+"""Argument of LlamaIndex's synthesizers: the texts of the nodes, each with its metadata."""
+
+
+def holds_nodes(attributes: Attributes) -> bool:
+    """Whether a span is that of a synthesizer that was given nodes."""
+    return f'"{TEXTS}"' in str(attributes.get(semconv.INPUT_VALUE, ""))
+
+
+def starts_agent(attributes: Attributes) -> bool:
+    """Whether a span is that of an agent of LlamaIndex's, whose models are told the question."""
+    return AGENT_STARTS in str(attributes.get(semconv.INPUT_VALUE, ""))
 
 
 def told_by(span: ReadableSpan) -> str:

@@ -19,6 +19,7 @@ from claimspan_openinference._kinds import MIN_TOOL_TEXT, Attributes, flattened
 from claimspan_tracing import semconv
 from claimspan_tracing.adapters import (
     arguments_of,
+    is_echo,
     is_list,
     is_mapping,
     join_bounded,
@@ -31,6 +32,7 @@ __all__ = [
     "TOOL",
     "USER",
     "answered",
+    "arguments_in",
     "completed",
     "inside_of",
     "is_conversation",
@@ -86,16 +88,6 @@ _GRADING: Final = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 """What checks of documents and answers begin with, those of LangChain, LangGraph and LlamaIndex."""
-
-_NOTE: Final = re.compile(
-    r"\[cleared\]$|(?:Successfully\ )?transferred\ (?:to|back)\b|updated\ todo\ list\ to\b"
-    r"|tool\ call\ limit\ exceeded\b|error:\ failed\ to\ parse\ structured\ output\b"
-    r"|agent\ \S+\ is\ now\ handling\ the\ request\b"
-    r"|error\ (?:invoking|executing)\ tool\b|error:\s",
-    re.IGNORECASE,
-)
-"""What frameworks write in place of a tool's result: hand-overs, bounds, their own bookkeeping, and
-that a tool has failed."""
 
 _FAILED: Final = '"status": "error"'
 """How a message of LangChain's is written whose tool has failed."""
@@ -179,13 +171,21 @@ def is_told_evidence(attributes: Attributes) -> bool:
 
 
 def tool_results(attributes: Attributes) -> list[str]:
-    """What tools have told a model, without the notes that frameworks write in their place.
-
-    What stands in place of the result of a tool that has failed is none either.
-    """
-    results = (str(text) for role, text in messages_of(attributes) if role == TOOL)
+    """What tools have found for a model: one that failed has not, nor one that repeats its call."""
+    said = messages_of(attributes)
+    results = [str(text) for role, text in said if role == TOOL]
+    names = (partial(semconv.input_arguments, index) for index in range(len(said)))
+    calls = (each for name in names for each in flattened(attributes, name))
+    given = [each for call in calls for each in arguments_in(call)] if results else []
     failed = {*_failed_in(attributes.get(semconv.INPUT_VALUE))}
-    return [text for text in results if text not in failed and not _NOTE.match(text)]
+    return [text for text in results if text not in failed and not is_echo(text, given)]
+
+
+def arguments_in(call: object) -> list[object]:
+    """What a tool was called with: the values of a mapping, which may stand under one name."""
+    given = parsed(call)
+    values = [*given.values()] if is_mapping(given) else [given]
+    return values + [each for value in values if is_mapping(value) for each in value.values()]
 
 
 def _failed_in(value: object) -> Iterator[str]:

@@ -117,7 +117,7 @@ class ClaimspanSpanProcessor(SpanProcessor):
         """
         if self.monitor is not other.monitor:
             return False
-        return not self.is_detached or self._reader.keys == other._reader.keys
+        return not self.is_detached or vars(self._reader) == vars(other._reader)
 
     def attach(self) -> None:
         """Evaluate until ``release`` was called once more, also where it was called before."""

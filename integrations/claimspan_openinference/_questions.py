@@ -32,6 +32,9 @@ from claimspan_openinference._messages import (
 )
 from claimspan_tracing import semconv
 from claimspan_tracing.adapters import (
+    COMPONENT_ANSWERS,
+    COMPONENT_NOTES,
+    PASSED_ON,
     QUESTION_NAMES,
     Key,
     Run,
@@ -282,29 +285,6 @@ def _is_document(value: object) -> bool:
     return is_mapping(value) and ("page_content" in value or value.get("type") == "Document")
 
 
-OUTPUT_KEYS: Final = (
-    "answers",
-    "answer",
-    "final_answer",
-    "replies",
-    "last_message",
-    "validated",
-    "response",
-    "output",
-    "text",
-    "value",
-    "strings",
-)
-"""Names of outputs that hold an answer, the surest first."""
-
-_PASSED_ON: Final = frozenset({"output", "text", "value", "strings"})
-"""Outputs that may be what a component was given, as it was."""
-
-_NO_ANSWERS: Final = frozenset(
-    {"prompt", "links", "chat_generator_text", "trace_url", "trace_id", "name", "exit_reason"}
-)
-"""Names of outputs whose texts are no answers: of prompt builders, searches, guards and tracers."""
-
 _ID_NAME: Final = re.compile(r"(?:^|_)ids?$")
 _OBJECT: Final = re.compile(r"<|\w+\(\w+[=:]")
 """How that begins which is no text, but an object as Python shows it."""
@@ -330,9 +310,9 @@ def answers_of_components(given: object, output: object) -> list[object]:
     has the answer, since it may withhold or replace what those before it have said.
     """
     asked, parts = {*_texts(parsed(given))}, _parts(output)
-    for name in OUTPUT_KEYS:
+    for name in COMPONENT_ANSWERS:
         found = [text for part in parts if (text := _said_in(part, name))]
-        found = [text for text in found if name not in _PASSED_ON or text not in asked]
+        found = [text for text in found if name not in PASSED_ON or text not in asked]
         if found:
             return [*found] if name in DEEP_RESPONSE_KEYS else [found[-1]]
     return []
@@ -342,7 +322,7 @@ def only_text(given: object, output: object) -> str:
     """Return the only text among outputs of unknown names; empty where there are several."""
     asked, found = {*_texts(parsed(given))}, set[str]()
     for part in _parts(output):
-        names = {str(key) for key in part} - _NO_ANSWERS
+        names = {str(key) for key in part} - COMPONENT_NOTES
         named = [part[name] for name in names if _ID_NAME.search(name.lower()) is None]
         found |= {text for text in map(_text_of_output, named) if text and text not in asked}
     return structured_text(found.pop()) if len(found) == 1 else ""

@@ -6,7 +6,7 @@ All runs are complete when they come, so every method finds inputs and outputs i
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from opentelemetry.sdk.trace import ReadableSpan
@@ -14,11 +14,11 @@ from opentelemetry.sdk.trace import ReadableSpan
 from claimspan_openinference._documents import (
     attached,
     documents_given,
-    holds_nodes,
     holds_windows,
     named_texts,
     nodes_in,
     refined_in,
+    repeats_call,
     reranked,
     reranker_given,
     retrieved,
@@ -27,7 +27,13 @@ from claimspan_openinference._documents import (
     windows_in,
 )
 from claimspan_openinference._groups import THREAD_KEY
-from claimspan_openinference._kinds import Attributes, holds_documents, kind_of
+from claimspan_openinference._kinds import (
+    Attributes,
+    holds_documents,
+    holds_nodes,
+    kind_of,
+    starts_agent,
+)
 from claimspan_openinference._messages import (
     answered,
     completed,
@@ -64,7 +70,6 @@ from claimspan_tracing import semconv
 from claimspan_tracing.adapters import (
     Document,
     Generation,
-    Key,
     ModelCall,
     Reader,
     Retrieval,
@@ -101,17 +106,12 @@ ATTACHED: Final = (semconv.SESSION_ID, semconv.USER_ID, semconv.TAGS)
 class SpanReader(Reader):
     """Finds query, response, chunks and model in OpenInference's and OpenTelemetry's attributes."""
 
-    def __init__(self, query_key: Key | None = None, response_key: Key | None = None) -> None:
-        self.keys: Final = (query_key, response_key)
-        """Where question and answer are, as the application says."""
-        self._query_key, self._response_key = self.keys
-
     def is_query(self, root: Run) -> bool:
         """Return False for a retriever that is called by itself, and for what asks no model.
 
         An index that is built is no query. A search that has found nothing is one all the same.
         """
-        if root.kind is RunKind.RETRIEVER or self._response_key is not None:
+        if root.kind is RunKind.RETRIEVER or self.response_key is not None:
             return root.kind is not RunKind.RETRIEVER
         if root.error is not None:
             return True
@@ -126,30 +126,30 @@ class SpanReader(Reader):
     def query(self, root: Run) -> object:
         """Return the question in the root's input, or the last message of its user."""
         attributes = attributes_of(root)
-        if self._query_key is None and (said := _asked_of_root(root)):
+        if self.query_key is None and (said := _asked_of_root(root)):
             return said
-        if self._query_key is None and goes_on(attributes.get(semconv.INPUT_VALUE)):
+        if self.query_key is None and goes_on(attributes.get(semconv.INPUT_VALUE)):
             return _asked_before(root)
         given = started_with(root) or attributes.get(semconv.INPUT_VALUE)
-        found = question_in(given, self._query_key)
-        return found if self._query_key is not None else found or _asked_of_agent(root)
+        found = question_in(given, self.query_key)
+        return found if self.query_key is not None else found or _asked_of_agent(root)
 
     def response(self, root: Run) -> object:
         """Return the answer in the root's output, or the last completion."""
         attributes = attributes_of(root)
-        if root.kind is RunKind.GENERATOR and self._response_key is None:
+        if root.kind is RunKind.GENERATOR and self.response_key is None:
             return structured_text(answered(attributes) or last_answer(root))
-        if self._response_key is None and returns_event(root):
+        if self.response_key is None and returns_event(root):
             return event_answer(root)
         output = attributes.get(semconv.OUTPUT_VALUE)
         # A graph whose state has the question alone has answered nothing yet.
         is_none = output == NOTHING or output == attributes.get(semconv.INPUT_VALUE)
-        if is_none and output is not None and self._response_key is None:
+        if is_none and output is not None and self.response_key is None:
             return ""
         given = self._answers_of(root)
         found = said_last(root, given) if len(given) > 1 else next(iter(given), "")
         # The messages of a graph may hold the question alone, and its answer another field.
-        if self._response_key is None and str(found).strip() == str(self.query(root)).strip():
+        if self.response_key is None and str(found).strip() == str(self.query(root)).strip():
             found = ""
         if str(found).startswith(NOTE_OF_STRUCTURE):
             found = structured_answer(root) or found
@@ -159,8 +159,8 @@ class SpanReader(Reader):
         """What may be the answer, in the output of the root."""
         attributes = attributes_of(root)
         given, output = attributes.get(semconv.INPUT_VALUE), attributes.get(semconv.OUTPUT_VALUE)
-        if self._response_key is not None or not is_of_components(given, output):
-            return answers_in(output, self._response_key)
+        if self.response_key is not None or not is_of_components(given, output):
+            return answers_in(output, self.response_key)
         if found := answers_of_components(given, output):
             return found
         text, reply = only_text(given, output), last_answer(root)
@@ -169,7 +169,7 @@ class SpanReader(Reader):
 
     def untold(self, root: Run) -> str:
         """Say what helps: a key, unless the span of a workflow has but a part of its answer."""
-        is_cut = self._response_key is None and returns_event(root)
+        is_cut = self.response_key is None and returns_event(root)
         return CUT_OFF if is_cut else super().untold(root)
 
     def values(self, root: Run) -> tuple[object, object]:
@@ -177,10 +177,6 @@ class SpanReader(Reader):
         attributes = attributes_of(root)
         given, returned = (attributes.get(n) for n in (semconv.INPUT_VALUE, semconv.OUTPUT_VALUE))
         return parsed(given), as_said(parsed(returned))
-
-    def names_answer(self, root: Run) -> bool:
-        """Whether a key of the answer was given."""
-        return self._response_key is not None
 
     def retrieval(self, run: Run) -> Retrieval:
         """Return the query and the documents of a retriever span."""
@@ -215,15 +211,15 @@ class SpanReader(Reader):
         attributes = attributes_of(run)
         # A tool that makes a text of what a retriever below it has found has found nothing itself.
         if kind_of(attributes) == semconv.KIND_TOOL and not _below(run, RunKind.RETRIEVER):
-            return told(attributes)
+            return attached(attributes)
         if run.kind is RunKind.GENERATOR:
             # LlamaIndex refines an answer with one node a call.
-            refines = any(str(each.name).startswith(REFINES) for each in _around(run))
+            refines = any(str(each.name).startswith(REFINES) for each in run.around())
             refined = refined_in(attributes, _found_in(run)) if refines else []
             return [*refined, *told_to_model(attributes)]
         if holds_nodes(attributes):
             # A synthesizer within another one gets texts that this one has joined.
-            is_inner = any(holds_nodes(attributes_of(each)) for each in _around(run))
+            is_inner = any(holds_nodes(attributes_of(each)) for each in run.around())
             return () if is_inner else nodes_in(attributes, _found_in(run))
         if holds_windows(attributes):
             return windows_in(attributes)
@@ -232,9 +228,13 @@ class SpanReader(Reader):
         return documents_given(attributes)
 
     def passages(self, run: Run) -> Sequence[str]:
-        """Return what a builder of a prompt was given under a name such as ``context``."""
+        """Return the text of a tool, or what a builder of a prompt was given as ``context``."""
         attributes = attributes_of(run)
-        if kind_of(attributes) != semconv.KIND_PROMPT:
+        kind = kind_of(attributes)
+        if kind == semconv.KIND_TOOL and not _below(run, RunKind.RETRIEVER):
+            is_found = not (attached(attributes) or repeats_call(attributes))
+            return [told(attributes)] if is_found else ()
+        if kind != semconv.KIND_PROMPT:
             return ()
         return named_texts(attributes.get(semconv.INPUT_VALUE))
 
@@ -336,12 +336,14 @@ def _asked_before(root: Run) -> str:
 
 
 def _asked_of_agent(root: Run) -> str:
-    """What the user said to the first model, where that called a tool to find the answer."""
+    """What the user said to the first model, if an agent asked it, or it called a tool."""
+    is_agent = starts_agent(attributes_of(root))
     for run in root.tree.of_kind(RunKind.GENERATOR):
         attributes = attributes_of(run)
         if said := last_asked(attributes):
             said_back = answered(attributes)
-            return "" if said_back and not calls_in_text(said_back) else said
+            is_answer = said_back and not calls_in_text(said_back)
+            return "" if is_answer and not is_agent else said
     return ""
 
 
@@ -351,17 +353,9 @@ def _found_in(run: Run) -> list[Document]:
     return [document for each in every for document in retrieved(each)]
 
 
-def _around(run: Run) -> Iterator[Run]:
-    """The runs around a run, from within."""
-    parent = run.parent
-    while parent is not None:
-        yield parent
-        parent = parent.parent
-
-
 def _below(run: Run, kind: RunKind) -> list[Run]:
     """The runs of a kind that are part of a run."""
-    return [each for each in run.tree.of_kind(kind) if any(one is run for one in _around(each))]
+    return [each for each in run.tree.of_kind(kind) if each is not run and each.is_part_of(run)]
 
 
 def _whole_prompt(run: Run, models: Sequence[Run]) -> str:

@@ -56,7 +56,7 @@ def tree_of(group: Group, reader: SpanReader) -> RunTree:
     for span, run in made:
         above = _above(span, runs, group.links)
         # Ids may go round in circles, if they are made up.
-        run.parent = root if above is None or _is_part_of(above, run) else above
+        run.parent = root if above is None or above.is_part_of(run) else above
     for run in tree.runs[1:]:
         _set_apart(run)
     reject_attempts(tree.runs[1:])
@@ -99,26 +99,12 @@ def _above(span: ReadableSpan, runs: dict[int, Run], links: dict[int, int]) -> R
     return runs.get(span_id)
 
 
-def _is_part_of(run: Run, other: Run) -> bool:
-    """Whether a run is another one, or stands below it."""
-    above: Run | None = run
-    while above is not None and above is not other:
-        above = above.parent
-    return above is not None
-
-
 def _set_apart(run: Run) -> None:
     """Take a model or a retriever in a check, or in a reranker, for no part of the answer."""
-    above = run.parent
-    while above is not None:
-        span = above.id
-        kind = (
-            kind_of_span(span) if isinstance(span, ReadableSpan) else kind_of(attributes_of(above))
-        )
-        if kind in APART and kind != semconv.KIND_RETRIEVER:
-            run.kind = RunKind.CHAIN
-            return
-        above = above.parent
+    spans = ((each.id, attributes_of(each)) for each in run.around())
+    kinds = {kind_of_span(s) if isinstance(s, ReadableSpan) else kind_of(a) for s, a in spans}
+    if kinds & (APART - {semconv.KIND_RETRIEVER}):
+        run.kind = RunKind.CHAIN
 
 
 def _run(span: ReadableSpan, tree: RunTree) -> Run:

@@ -165,3 +165,28 @@ async def test_a_tool_of_llama_index_that_has_saved_something(
     await ask_agent(tools, TOWER, HIGH)
 
     judged(llama_index.only_record(), FACTS[:1])
+
+
+def write(path: str) -> str:
+    """Write a file."""
+    return f"Updated file {path}"
+
+
+@pytest.mark.filterwarnings("ignore:Calling .text")
+@pytest.mark.parametrize("spans", ["ours", "openinference"])
+def test_a_file_that_a_tool_has_written_is_no_evidence(spans: str) -> None:
+    tools = [
+        StructuredTool.from_function(look_up),
+        StructuredTool.from_function(write),
+    ]
+    lines = [calls("write", path="notes.md"), calls("look_up", query="tower"), HIGH]
+    agent: Any = create_agent(Script(lines=lines), tools)
+    with contextlib.ExitStack() as stack:
+        if spans == "ours":
+            monitor = stack.enter_context(attached(claimspan_langchain.instrument))
+        else:
+            monitor = stack.enter_context(monitored())
+            stack.enter_context(traced(monitor, LangChainInstrumentor()))
+        agent.invoke({"messages": [("user", TOWER)]})
+
+        judged(monitor.only_record(), FACTS[:1])

@@ -54,7 +54,7 @@ from llama_index.core.tools.tool_spec.load_and_search import LoadAndSearchToolSp
 from llama_index.core.workflow import StartEvent, StopEvent, Workflow, step
 from llama_index_instrumentation import get_dispatcher
 
-from claimspan_llama_index._reader import has_found
+from claimspan_tracing.read.passages import finds_nothing
 from claimspan_tracing.testing import InMemoryMonitor
 
 from buildings import FACTS, HIGH, TOWER
@@ -463,11 +463,11 @@ def test_the_note_of_a_tool_that_has_loaded_something_is_llamaindexes_own(
     spec = LoadAndSearchToolSpec.from_defaults(FunctionTool.from_defaults(loaded))
     note = spec.to_tool_list()[0](page="towers").content
 
-    assert not has_found(note)
+    assert finds_nothing(note)
 
 
 def test_the_note_of_a_hand_over_between_agents_is_llamaindexes_own() -> None:
     note = DEFAULT_HANDOFF_OUTPUT_PROMPT.format(to_agent="writer", reason="the facts are there")
 
-    assert not has_found(note)
-    assert has_found("The tower is 330 metres high.")
+    assert finds_nothing(note)
+    assert not finds_nothing("The tower is 330 metres high.")

@@ -21,6 +21,7 @@ from llama_index.core.postprocessor import (
     MetadataReplacementPostProcessor,
     SimilarityPostprocessor,
 )
+from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.query_engine import (
     CitationQueryEngine,
     FLAREInstructQueryEngine,
@@ -29,7 +30,7 @@ from llama_index.core.query_engine import (
     TransformQueryEngine,
 )
 from llama_index.core.response_synthesizers import ResponseMode, get_response_synthesizer
-from llama_index.core.schema import NodeWithScore, TextNode
+from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 from llama_index.core.selectors import LLMMultiSelector
 from llama_index.core.tools import FunctionTool, RetrieverTool
 from llama_index.core.workflow import Event, StartEvent, StopEvent, Workflow, step
@@ -423,3 +424,38 @@ async def test_the_instructions_of_an_agent_that_writes_code_are_no_evidence(
     await agent.run(user_msg=TOWER, memory=memory_of([]))
 
     assert seen(monitor) == (TOWER, HIGH, [], "no_context")
+
+
+class Cutting(BaseNodePostprocessor):
+    """Makes new nodes of the beginnings of those that were found."""
+
+    def _postprocess_nodes(
+        self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
+    ) -> list[NodeWithScore]:
+        cut = [TextNode(text=node.node.get_content()[:CUT]) for node in nodes]
+        return [NodeWithScore(node=node, score=1.0) for node in cut]
+
+
+CUT = 48
+"""Characters at which the last fact is cut within a word."""
+
+
+def test_a_node_that_was_cut_is_one_chunk(monitor: InMemoryMonitor) -> None:
+    engine_of(Shelf(facts(0, 2)), Script(said=HIGH), postprocessors=[Cutting()]).query(TOWER)
+
+    assert FACTS[2][CUT - 1 : CUT + 1].isalpha()
+    assert texts(monitor.only_record()) == [FACTS[0][:CUT], FACTS[2][:CUT]]
+
+
+@agents_look_around
+@pytest.mark.filterwarnings("ignore:is_running:DeprecationWarning")  # by its own agent
+async def test_the_last_thought_of_an_agent_is_no_evidence(monitor: InMemoryMonitor) -> None:
+    thought = "I can answer without using any more tools. I'll use the user's language to answer"
+    acting = 'Thought: I search.\nAction: find\nAction Input: {"input": "tower"}'
+    model = Script(
+        said=acting, rules={"Observation: A newspaper": f"Thought: {thought}\nAnswer: {HIGH}"}
+    )
+
+    await ReActAgent(tools=[tool("text")], llm=model).run(user_msg=TOWER, memory=memory_of([]))
+
+    assert seen(monitor) == (TOWER, HIGH, [NEWS], "evaluated")

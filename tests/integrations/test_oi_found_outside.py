@@ -26,13 +26,16 @@ from langchain_core.runnables import RunnableConfig, RunnableLambda, RunnablePas
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.types import Command, interrupt
-from llama_index.core.agent.workflow import ReActAgent
+from llama_index.core import PromptTemplate as LlamaIndexPrompt
+from llama_index.core.agent.workflow import FunctionAgent, ReActAgent
 from llama_index.core.chat_engine import CondenseQuestionChatEngine
 from llama_index.core.evaluation import FaithfulnessEvaluator
+from llama_index.core.llms import ChatMessage as LlamaIndexMessage
 from llama_index.core.llms import CompletionResponse, CompletionResponseGen, CustomLLM, LLMMetadata
 from llama_index.core.postprocessor import LLMRerank
 from llama_index.core.response_synthesizers import CompactAndRefine
-from llama_index.core.tools import RetrieverTool
+from llama_index.core.schema import NodeWithScore, TextNode
+from llama_index.core.tools import FunctionTool, RetrieverTool
 from llama_index.core.workflow import StartEvent, StopEvent, Workflow, step
 from openinference.instrumentation.haystack import HaystackInstrumentor
 from openinference.instrumentation.langchain import LangChainInstrumentor
@@ -41,6 +44,7 @@ from openinference.instrumentation.llama_index import LlamaIndexInstrumentor
 from claimspan_tracing.testing import CapturedRecord, InMemoryMonitor
 
 from lc_pipelines import Shelf as LangChainShelf
+from li_agents import ToolUser, ask_agent
 from li_pipelines import Shelf, engine_of, memory_of
 from oi_spans import monitored, only_live, traced
 
@@ -401,3 +405,43 @@ def test_a_chain_that_builds_an_index_is_no_record(monitor: InMemoryMonitor, nam
     (RunnableLambda(load) | RunnableLambda(INDEXING[name])).invoke("a.txt")
 
     assert monitor.records() == []
+
+
+def test_a_result_of_a_tool_of_llama_index_is_its_text_and_not_its_json(
+    monitor: InMemoryMonitor,
+) -> None:
+    asyncio.run(ask_agent([FunctionTool.from_defaults(rivers)], QUESTION, ANSWER))
+
+    assert texts(monitor.only_record()) == [f"{FACT}\n{FACT.upper()}"]
+
+
+def rivers(input: str) -> str:
+    """Look up rivers."""
+    return f"{FACT}\n{FACT.upper()}"
+
+
+def test_an_agent_may_answer_from_what_its_memory_has_of_a_tool(monitor: InMemoryMonitor) -> None:
+    used = [
+        LlamaIndexMessage(role="user", content="Which rivers are there?"),
+        LlamaIndexMessage(role="tool", content=FACT),
+        LlamaIndexMessage(role="assistant", content="The Drava."),
+    ]
+    agent: Any = FunctionAgent(tools=[], llm=ToolUser(wanted=["rivers"], said=ANSWER))
+
+    async def ask() -> None:
+        await agent.run(user_msg=QUESTION, memory=memory_of(used))
+
+    asyncio.run(ask())
+
+    record = monitor.only_record()
+    assert (said(record), texts(record)) == ((QUESTION, ANSWER), [FACT])
+
+
+def test_nodes_that_no_retriever_has_found_are_evidence(monitor: InMemoryMonitor) -> None:
+    prompt = LlamaIndexPrompt("{query_str}\nRows: {context_str}\nResponse: ")
+    synthesizer = CompactAndRefine(llm=Scripted(replies=[ANSWER]), text_qa_template=prompt)
+
+    synthesizer.synthesize(QUESTION, [NodeWithScore(node=TextNode(text="[('Drava', 725)]"))])
+
+    record = monitor.only_record()
+    assert (said(record), texts(record)) == ((QUESTION, ANSWER), ["[('Drava', 725)]"])

@@ -2,7 +2,7 @@
 
 import pytest
 
-from claimspan_tracing.read.passages import acknowledges
+from claimspan_tracing.read.passages import acknowledges, is_echo
 
 from buildings import FACTS, HIGH
 from linear_time import grows_linearly
@@ -81,3 +81,19 @@ def test_a_hostile_text_takes_no_longer_than_its_length(piece: str) -> None:
     # Up to 200 characters are read, longer ones are told by their length.
     assert grows_linearly(acknowledges, piece, 199)
     assert grows_linearly(acknowledges, piece, 1_000_000)
+
+
+@pytest.mark.parametrize(
+    ("said", "is_nothing"),
+    [
+        ("Updated file n.md", True),
+        ("Email sent to ana@acme.example", True),
+        ("n.md has 3 lines", False),
+        ("ana@acme.example has sent nothing yet", False),
+        ("Updated file other.md", False),
+    ],
+)
+def test_that_something_was_done_with_the_arguments_of_a_call_finds_nothing(
+    said: str, is_nothing: bool
+) -> None:
+    assert is_echo(said, ["n.md", "ana@acme.example", "text"]) is is_nothing

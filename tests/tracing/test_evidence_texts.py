@@ -201,3 +201,9 @@ def test_tags_within_the_evidence_are_part_of_it() -> None:
 )
 def test_instructions_are_no_evidence(prompt: str) -> None:
     assert written_evidence([prompt], QUERY) == []
+
+
+def test_an_example_between_tags_is_no_evidence() -> None:
+    example = f"<context>{OTHER}</context>\nQuestion: When is it open?\nAnswer: At nine."
+    prompt = f"{example}\n\n<context>{LONG}</context>\nQuestion: {QUERY}\nAnswer:"
+    assert written_evidence([prompt], QUERY) == [LONG]

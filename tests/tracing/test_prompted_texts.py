@@ -9,10 +9,14 @@ import jinja2
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from opentelemetry.trace import INVALID_SPAN
 
-from claimspan_tracing.capture.runs import Document
+from claimspan_tracing.capture.runs import Document, Retrieval, Run, RunKind, RunTree
+from claimspan_tracing.guard import Guard
+from claimspan_tracing.observed import ObservedReader
 from claimspan_tracing.read.answering import Generated, answering
-from claimspan_tracing.read.context import Candidates, Context, find_context
+from claimspan_tracing.read.candidates import Candidates
+from claimspan_tracing.read.context import Context, find_context
 from claimspan_tracing.read.prompts import Prompts, unexplained
 from claimspan_tracing.text import MAX_JOINED
 
@@ -276,11 +280,12 @@ def find(
     seen: Sequence[Document],
     generations: Sequence[Generated],
     named: Sequence[Document] | None = None,
-    *passages: str,
 ) -> Context:
-    candidates = Candidates(
-        named, lambda: seen, lambda: passages, lambda: None, lambda: False, lambda: False
-    )
+    tree = RunTree(INVALID_SPAN, ObservedReader())
+    root = Run("root", tree, None, RunKind.CHAIN, "root", 0, QUERY, {})
+    search = Run("search", tree, root, RunKind.RETRIEVER, "search", 0, QUERY, {})
+    tree.runs += [root, search]
+    candidates = Candidates(tree, [(search, Retrieval(QUERY, seen))], Guard(), named)
     return find_context(candidates, generations, QUERY, ANSWER)
 
 
@@ -347,3 +352,56 @@ def test_a_document_that_cannot_be_read_is_passed_over() -> None:
     found = find(seen, [Generated(f"{LONG} Q", ANSWER)])
 
     assert found.documents == seen[1:]
+
+
+@pytest.mark.parametrize("note", ["30", "Yes."])
+@pytest.mark.parametrize("prompt", ["Context: {}\n\nQ?", "Polish this draft: {}", "Notes:\n{}\nQ?"])
+def test_a_number_or_a_grade_that_fills_a_place_of_the_prompt_is_followed(
+    note: str, prompt: str
+) -> None:
+    made, last = Generated(f"{LONG}\n{QUERY}", note), Generated(prompt.format(note), ANSWER)
+
+    assert answering([made, last], ANSWER) == [made, last]
+
+
+def test_short_parts_that_an_answer_was_joined_of_took_part() -> None:
+    first = Generated(LONG, "It holds ninety million litres.")
+    others = [Generated(text, "It is not said.") for text in (OTHER, QUERY)]
+    parts = [first, *others]
+    joined = "\n---\n".join(f"Response {n}: {each.completion}" for n, each in enumerate(parts, 1))
+
+    assert answering(parts, joined) == parts
+
+
+def test_a_short_result_of_a_tool_is_no_part_of_a_table_with_its_words() -> None:
+    table, row = f"{LONG}\nkind\tdays\tcarry\nFull-time\t25\t5", "[('Full-time', 25, 5)]"
+    last = Generated(f"{table}\n{row}\n{QUERY}", ANSWER, tool_results=(row,))
+
+    found = find([document(table)], [last]).documents
+    assert [each.text for each in found or ()] == [table, row]
+
+
+def test_a_place_that_one_text_explains_proves_no_beginning_of_another() -> None:
+    cut = LONG[:60]
+    prompt = f"Context:\n{cut}\n-----\n{QUERY}"
+
+    assert read_texts([prompt], [LONG, cut]) == [None, cut]
+
+
+def test_the_material_of_an_answered_turn_is_none_if_this_turn_has_its_own() -> None:
+    before, now = (
+        f"Context: {OTHER}\n\nQuestion: Is it open?",
+        f"Context: {LONG}\n\nQuestion: {QUERY}",
+    )
+    both = Generated(f"{before}\nYes.\n{now}", ANSWER, told=(before, now), turn=(now,))
+    alone = Generated(f"{before}\nYes.\n{QUERY}", ANSWER, told=(before, QUERY), turn=(QUERY,))
+
+    assert [each.text for each in find([], [both]).documents or ()] == [LONG]
+    assert [each.text for each in find([], [alone]).documents or ()] == [OTHER]
+
+
+def test_a_result_of_a_tool_that_repeats_the_question_is_evidence() -> None:
+    result = f"Results for {QUERY!r}: ninety million litres, says the gazetteer of the county."
+    last = Generated(f"{QUERY}\n{result}", ANSWER, tool_results=(result,))
+
+    assert find([], [last]).documents == [Document(result, metadata=FROM_PROMPT)]

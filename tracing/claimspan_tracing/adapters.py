@@ -75,7 +75,12 @@ from claimspan_tracing.read.handwritten import (
     written_evidence,
 )
 from claimspan_tracing.read.passages import acknowledges, is_echo
-from claimspan_tracing.read.vocabulary import QUESTION_NAMES
+from claimspan_tracing.read.vocabulary import (
+    COMPONENT_ANSWERS,
+    COMPONENT_NOTES,
+    PASSED_ON,
+    QUESTION_NAMES,
+)
 from claimspan_tracing.redact.redaction import Redactor
 from claimspan_tracing.remote import RemoteEvaluation, judge_spool
 from claimspan_tracing.run.pipeline import AttachedPipeline, Inputs, filled
@@ -93,8 +98,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ANSWER_FIELDS",
+    "COMPONENT_ANSWERS",
+    "COMPONENT_NOTES",
     "EXIT_TIMEOUT",
     "NOT_KNOWN",
+    "PASSED_ON",
     "QUESTION_NAMES",
     "AttachedPipeline",
     "AutoInstrumentor",

@@ -17,7 +17,6 @@ from claimspan_tracing.capture.hooks import Capture, joined
 from claimspan_tracing.capture.runs import (
     Document,
     Generation,
-    Key,
     Reader,
     Retrieval,
     Run,
@@ -264,17 +263,10 @@ class Parts:
 
 
 class ObservedReader(Reader):
-    """Reads what the application's code has said itself, and asks the readers of joined runs."""
+    """Reads what the application's code has said itself, and asks the readers of joined runs.
 
-    def __init__(self, query_key: Key | None = None, response_key: Key | None = None) -> None:
-        """Set where query and response are.
-
-        Args:
-            query_key: Name of a parameter, a path from it, or a callable that takes all arguments.
-            response_key: Where the answer is in what the function returns.
-        """
-        self._query_key = query_key
-        self._response_key = response_key
+    A key of the question is a parameter's name, a path from it, or a callable of all arguments.
+    """
 
     def is_query(self, root: Run) -> bool:
         """Return True: the code says so by recording it."""
@@ -286,8 +278,8 @@ class ObservedReader(Reader):
         if not isinstance(asked, Arguments):
             return asked if isinstance(asked, str) else text_of(asked)
         arguments = asked.by_name()
-        if self._query_key is not None:
-            return value_at(arguments, self._query_key)
+        if self.query_key is not None:
+            return value_at(arguments, self.query_key)
         named = [arguments[name] for name in QUERY_NAMES if name in arguments]
         texts = (each for each in (*named, *arguments.values()) if isinstance(each, str))
         return next(texts, None)
@@ -297,8 +289,8 @@ class ObservedReader(Reader):
         said = _said(root)
         if isinstance(said, Parts):
             return join_bounded(map(text_of, said.parts))
-        if said is not None and self._response_key is not None and not isinstance(said, str):
-            said = value_at(said, self._response_key)
+        if said is not None and self.response_key is not None and not isinstance(said, str):
+            said = value_at(said, self.response_key)
         return text_of(said) or _generated(root)
 
     def names_answer(self, root: Run) -> bool:

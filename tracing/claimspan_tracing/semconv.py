@@ -194,6 +194,11 @@ def output_part(index: int, part: int) -> str:
     return f"{OUTPUT_MESSAGE_PREFIX}{index}.message.contents.{part}.message_content.text"
 
 
+def input_arguments(index: int, call: int) -> str:
+    """Name of the JSON that a message which a model read gives one call of a tool."""
+    return f"{INPUT_MESSAGE_PREFIX}{index}.message.tool_calls.{call}.tool_call.function.arguments"
+
+
 def output_arguments(index: int, call: int) -> str:
     """Name of the JSON that a message of a model's gives one call of a tool."""
     return f"{OUTPUT_MESSAGE_PREFIX}{index}.message.tool_calls.{call}.tool_call.function.arguments"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextvars import Context
 from dataclasses import dataclass, field
 from enum import Enum
@@ -109,6 +109,26 @@ class Run:
         while run is not None and run.kind is not kind:
             run = run.parent
         return run is not None
+
+    def around(self) -> Iterator[Run]:
+        """Yield the runs that this one is part of, from within."""
+        run = self.parent
+        while run is not None:
+            yield run
+            run = run.parent
+
+    def is_part_of(self, other: Run) -> bool:
+        """Whether this run is another one, or ran below it."""
+        return self is other or any(each is other for each in self.around())
+
+    def below(self) -> list[Run]:
+        """The runs below this one, in the order of their start."""
+        inside: set[Run | None] = {self}
+        for run in self.tree.runs:  # a run comes after its parent
+            if run.parent in inside:
+                inside.add(run)
+        inside.remove(self)
+        return [run for run in self.tree.runs if run in inside]
 
 
 # Not ``list[Run]`` itself as a factory, which takes three times the time to make a list.
@@ -292,6 +312,19 @@ class Reader(Protocol):
     few frameworks have is nothing unless a reader says otherwise.
     """
 
+    query_key: Key | None = None
+    response_key: Key | None = None
+
+    def __init__(self, query_key: Key | None = None, response_key: Key | None = None) -> None:
+        """Look for question and answer where the application says, or else in the usual places."""
+        self.query_key = query_key
+        self.response_key = response_key
+
+    def look_at(self, query_key: Key | None, response_key: Key | None) -> None:
+        """Look for question and answer there from now on; None leaves it as it is."""
+        self.query_key = self.query_key if query_key is None else query_key
+        self.response_key = self.response_key if response_key is None else response_key
+
     def is_query(self, root: Run) -> bool:
         """Whether a question was asked, as far as the framework's own types tell.
 
@@ -324,7 +357,7 @@ class Reader(Protocol):
         Then it is one, also if it consists of retrieved texts: else that is a pipeline which
         retrieves and does no more.
         """
-        return False
+        return self.response_key is not None
 
     def retrieval(self, run: Run) -> Retrieval:
         """Return the query and the documents of a retriever run."""

@@ -58,6 +58,9 @@ class Generated:
     system: tuple[str, ...] = ()
     """What the system says of that."""
 
+    turn: tuple[str, ...] = ()
+    """What is said of that behind the last word of the model: the turn that it answers."""
+
     is_in_retriever: bool = False
     """Whether a retriever asked the model: then its words are no answer, but may be retrieved."""
 
@@ -191,17 +194,29 @@ def _is_part(each: Generated, last: Generated, response: str) -> bool:
     text = each.completion.strip()
     if text == last.completion.strip():  # models may have said the same of different documents
         return response.count(text) > 1
-    return len(text) >= MIN_HANDED_ON and text in response and text not in last.completion
+    if text in last.completion:
+        return False
+    is_short = len(text) < MIN_HANDED_ON
+    return (
+        not is_no_answer(text) and _fills_a_place(text, response) if is_short else text in response
+    )
 
 
 def is_handed_on(completion: str, prompt: str) -> bool:
-    """Whether a model was given what another one has said, grades apart."""
+    """Whether a model was given what another one has said; a grade only if that fills a place."""
     text = completion.strip()
     if len(text) >= MIN_HANDED_ON:
         return text in prompt
-    if not text or is_no_answer(text):
+    if not re.search(r"\w", text):
         return False
+    if is_no_answer(text):
+        return _fills_a_place(text, prompt)
     return re.search(rf"(?<!\w){re.escape(text)}(?!\w)", prompt) is not None
+
+
+def _fills_a_place(text: str, around: str) -> bool:
+    """Whether a text is a line of another one, or all that stands in a line behind its label."""
+    return re.search(rf"(?:^|:)[ \t]*{re.escape(text)}[ \t]*$", around, re.MULTILINE) is not None
 
 
 def is_no_answer(completion: str) -> bool:

@@ -10,7 +10,7 @@ from claimspan_tracing.capture.runs import Document, Reader, Retrieval, Run, Run
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.read.answering import is_no_answer
 
-__all__ = ["Seen", "counts", "is_completed", "reader_of", "try_read", "was_thrown_away"]
+__all__ = ["Candidates", "counts", "is_completed", "reader_of", "try_read", "was_thrown_away"]
 
 _T = TypeVar("_T")
 
@@ -53,11 +53,17 @@ def counts(run: Run) -> bool:
     return is_completed(run) and not was_thrown_away(run)
 
 
-class Seen:
-    """What a tree shows that a generator may have read."""
+class Candidates:
+    """What a generator may have read, as the runs of a tree show it. Read only if needed."""
 
     def __init__(
-        self, tree: RunTree, retrievals: Sequence[tuple[Run, Retrieval]], guard: Guard
+        self,
+        tree: RunTree,
+        retrievals: Sequence[tuple[Run, Retrieval]],
+        guard: Guard,
+        named: Sequence[Document] | None = None,
+        *,
+        is_by_hand: bool = False,
     ) -> None:
         """Look at the runs that are no part of an attempt that was thrown away.
 
@@ -65,12 +71,22 @@ class Seen:
             tree: The runs.
             retrievals: What was retrieved in them.
             guard: Counts the faults of readers.
+            named: What the pipeline itself says that its generator was given; None if it does not.
+            is_by_hand: Whether the prompt may hold evidence that was written there by hand: no
+                retriever and no list of documents was seen.
         """
-        self._guard = guard
+        self.named: Final = named
+        self.is_by_hand: Final = is_by_hand
+        self._tree: Final = tree
+        self._guard: Final = guard
         self._retrievals: Final = [each for run, each in retrievals if not was_thrown_away(run)]
         # Nor are those below a retriever: it hands on what they have found.
-        others = [run for run in tree.runs if not _is_in_retriever(run)]
-        self._steps: Final = [(run, reader_of(run)) for run in others if not was_thrown_away(run)]
+        self._steps: Final = [
+            (run, reader_of(run))
+            for run in tree.runs
+            if not (run.kind is RunKind.RETRIEVER or run.has_ancestor(RunKind.RETRIEVER))
+            and not was_thrown_away(run)
+        ]
         asking = (run for run in tree.runs if run.kind is RunKind.GENERATOR)
         asks = any(run.has_ancestor(RunKind.RETRIEVER) for run in asking)
         inner = (run for run in tree.of_kind(RunKind.RETRIEVER) if asks)
@@ -99,16 +115,15 @@ class Seen:
             found += try_read(self._guard, reader.passages, run, NO_TEXTS)
         return found
 
-    def last_given(self, generators: Sequence[Run]) -> list[Document] | None:
+    def last_given(self) -> list[Document] | None:
         """Return the last list of documents that was handed on before the answer.
 
         None if there is none. A list that lacks everything of one retriever is one of several
         that were handed on side by side, and cannot be all that was read.
-
-        Args:
-            generators: The runs that may have answered; without any, a function of the user's did.
         """
-        until = max((run.start for run in generators), default=None)
+        models = self._tree.of_kind(RunKind.GENERATOR)
+        outermost = (run.start for run in models if not run.has_ancestor(RunKind.GENERATOR))
+        until = max(outermost, default=None)  # without any, a function of the user's has answered
         given: list[Document] = []
         for run, reader in self._steps:
             if until is None or run.start <= until:
@@ -141,24 +156,10 @@ class Seen:
 
     def _has_graded(self, run: Run) -> bool:
         """Whether models said grades alone of what a run has found itself, if it has found any."""
-        inner = [each for each in run.tree.runs if _is_within(each, run)]
+        inner = [run, *run.below()]
         found = max((each.start for each in inner if each.kind is RunKind.RETRIEVER), default=None)
         models = [each for each in inner if each.kind is RunKind.GENERATOR]
         later = [each for each in models if found is None or each.start >= found]
         said = [try_read(self._guard, reader_of(each).generation, each, None) for each in later]
         grades = [is_no_answer(str(each.completion)) for each in said if each is not None]
         return all(grades) and (found is None or bool(grades))
-
-
-def _is_in_retriever(run: Run) -> bool:
-    """Whether a run is a retriever, or part of one."""
-    each: Run | None = run
-    while each is not None and each.kind is not RunKind.RETRIEVER:
-        each = each.parent
-    return each is not None
-
-
-def _is_within(inner: Run, outer: Run) -> bool:
-    while inner.parent is not None and inner is not outer:
-        inner = inner.parent
-    return inner is outer

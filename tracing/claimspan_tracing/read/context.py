@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 from typing import Final, Literal
@@ -18,13 +18,14 @@ from claimspan_tracing.read.answering import (
     is_quoted,
     may_have_given,
 )
+from claimspan_tracing.read.candidates import Candidates
 from claimspan_tracing.read.handwritten import written_evidence
-from claimspan_tracing.read.passages import acknowledges
+from claimspan_tracing.read.passages import finds_nothing
 from claimspan_tracing.read.printed_fields import with_printed_fields
 from claimspan_tracing.read.prompts import Prompts, unexplained
 from claimspan_tracing.text import MAX_JOINED, MAX_KEY_BYTES, bounded
 
-__all__ = ["Candidates", "Context", "find_context"]
+__all__ = ["Context", "find_context"]
 
 ContextSource = Literal["prompt", "last_documents", "retriever"]
 """The values of ``claimspan.context.source``."""
@@ -62,31 +63,6 @@ class Context:
     """Why documents that were read may not be among them; empty if none can be missing."""
 
 
-@dataclass(frozen=True, slots=True)
-class Candidates:
-    """What a generator may have read, as the runs of a pipeline show it. Read only if needed."""
-
-    named: Sequence[Document] | None
-    """What the pipeline itself says that its generator was given; None if it does not."""
-
-    documents: Callable[[], Iterable[Document]]
-    """Returns every document that was seen, also more than once."""
-
-    passages: Callable[[], Iterable[str]]
-    """Returns the texts that may be evidence, and are no documents."""
-
-    last_given: Callable[[], Sequence[Document] | None]
-    """Returns the last list of documents that was handed on before the answer; None if there is
-    none, or if it cannot be all that was."""
-
-    is_written_alone: Callable[[], bool]
-    """Returns whether code wrote the response without being given a document or other evidence."""
-
-    is_by_hand: Callable[[], bool]
-    """Returns whether the prompt may hold evidence that was written there by hand: no retriever and
-    no list of documents was seen."""
-
-
 def find_context(
     candidates: Candidates,
     generations: Sequence[Generated],
@@ -111,10 +87,12 @@ def find_context(
         response: What the pipeline returned.
         asked: What retrievers were asked: the question in other words, or parts of it.
     """
+    returned = response
     if "\n" in response.strip():  # the words of passages below an answer are no model's
         seen = [str(document.text) for document in _once(candidates.documents())]
         response = without_shown(response, seen)
-    if _is_refusal(candidates, generations, response):
+    is_given = not response.strip() or any(may_have_given(each, response) for each in generations)
+    if generations and not is_given and candidates.is_written_alone(returned):
         return Context((), "prompt")  # graders read chunks, and gave none of the response
     questions = {each.strip() for each in (query, *asked)} - {""} if query.strip() else set[str]()
     answers = answering(generations, response, questions)
@@ -129,9 +107,9 @@ def find_context(
         found, cut = _evidence(told, answers, candidates, query)
     # Also if documents were found and none is there: a component may have put them into words of
     # its own.
-    is_by_hand = is_whole or (not candidates.named and candidates.is_by_hand())
+    is_by_hand = is_whole or (not candidates.named and candidates.is_by_hand)
     if not found and is_by_hand and response.strip():
-        texts = [text for each in answers for text in each.told or (each.prompt,)]
+        texts = [text for each in answers for text in _said_now(each, query)]
         system = [text for each in answers for text in each.system]
         is_all = is_whole and _is_nothing_seen(candidates)
         written = written_evidence(texts, query, is_all=is_all, system=system)
@@ -166,19 +144,18 @@ def _evidence(
     for each in handed_on:
         prompts.write(each.completion, each.words)
     documents = _once(chain(candidates.named or (), candidates.documents()))
-    n_characters = sum(len(str(document.text)) for document in documents)
-    is_cut = len(documents) >= MAX_CANDIDATES or n_characters >= MAX_CANDIDATES_CHARACTERS
     texts = [str(document.text) for document in documents]
+    n_characters = sum(map(len, texts))
+    is_cut = len(documents) >= MAX_CANDIDATES or n_characters >= MAX_CANDIDATES_CHARACTERS
     found = [
         document if part == text else replace(document, text=part)
         for document, text, part in zip(documents, texts, prompts.read(texts), strict=True)
         if part is not None
     ]
     results = dict.fromkeys(text for each in answers for text in each.tool_results)
-    passages = [text for text in {**results, **dict.fromkeys(candidates.passages())}]
-    passages = [text[:MAX_JOINED] for text in passages if text.strip() and not acknowledges(text)]
+    seen = {**results, **dict.fromkeys(candidates.passages())}
+    passages = [text[:MAX_JOINED] for text in seen if not finds_nothing(text)]
     known = [*((str(d.text), None) for d in found), *((e.completion, e.words) for e in handed_on)]
-    known += [(query, None)] if len(query.strip()) >= MIN_HANDED_ON else []
     said, own = answers[-1].completion.strip(), {query.strip()}
     # However short: what a tool returns may be a word that another agent has said.
     own |= {
@@ -194,22 +171,28 @@ def _evidence(
         # The results of tools are messages of the prompt; any other text has to be found there.
         if text.strip() not in own and (text in results or prompts.has(text))
     ]
-    rest = unexplained(passages, known)
+    # A tool may repeat the question in its result; any other text that does is a prompt.
+    rest = [*unexplained([text for text in passages if text in results], known)]
+    known += [(query, None)] if len(query.strip()) >= MIN_HANDED_ON else []
+    rest += unexplained([text for text in passages if text not in results], known)
     cut = f"the first {len(documents):,} documents were looked for" if is_cut else ""
     return [*_without_parts(found), *map(_from_prompt, dict.fromkeys(rest))], cut
 
 
-def _is_refusal(candidates: Candidates, generations: Sequence[Generated], response: str) -> bool:
-    """Whether code has answered because models have dropped all that was found."""
-    if not generations or not response.strip():
-        return False
-    is_given = any(may_have_given(each, response) for each in generations)
-    return not is_given and candidates.is_written_alone()
-
-
 def _is_nothing_seen(candidates: Candidates) -> bool:
     """Whether neither a retriever nor a document is among the runs."""
-    return candidates.is_by_hand() and next(iter(candidates.documents()), None) is None
+    return candidates.is_by_hand and next(iter(candidates.documents()), None) is None
+
+
+def _said_now(generation: Generated, query: str) -> Sequence[str]:
+    """What a model was told; of a turn with material of its own that turn alone.
+
+    The turns before it are examples, or answered.
+    """
+    is_whole = len(generation.turn) == len(generation.told)
+    if not is_whole and written_evidence(generation.turn, query):
+        return (*generation.system, *generation.turn)
+    return generation.told or (generation.prompt,)
 
 
 def _messages(generation: Generated) -> Sequence[str]:

@@ -357,7 +357,8 @@ def _unanswered(text: str, marks: Sequence[_Mark]) -> list[_Mark]:
         answer = marks[at + 1]
         if answer.sort == "answer" and text[answer.end : marks[at + 2].start].strip():
             before = marks[at - 1]
-            is_example = at > 0 and before.names and marks[later - 1].sort == before.sort
+            is_named = before.names or (before.inside and before.role is _Role.STORED)
+            is_example = at > 0 and is_named and marks[later - 1].sort == before.sort
             answered |= {at - 1, at, at + 1} if is_example else {at, at + 1}
     return [mark for at, mark in enumerate(marks) if at not in answered]
 

@@ -9,7 +9,6 @@ import asyncio
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Final, NamedTuple
 
 from opentelemetry.context import get_current
@@ -36,15 +35,16 @@ from claimspan_tracing.job import (
 from claimspan_tracing.model_calls import provider_of
 from claimspan_tracing.read.answering import Generated, gave, may_have_given
 from claimspan_tracing.read.candidates import (
-    Seen,
+    Candidates,
     counts,
     is_completed,
     reader_of,
     try_read,
     was_thrown_away,
 )
-from claimspan_tracing.read.context import Candidates, Context, find_context
+from claimspan_tracing.read.context import Context, find_context
 from claimspan_tracing.read.handwritten import labelled_question
+from claimspan_tracing.read.passages import found_by_tools
 from claimspan_tracing.read.splitting import Split, asked_of, told_question
 from claimspan_tracing.read.values import (
     Part,
@@ -62,8 +62,8 @@ MAX_PROMPT_BYTES: Final = 4 * MAX_JOINED
 """Bytes of a prompt in which chunks are looked for: whatever its characters are, it has as many as
 are joined."""
 
-TOOL: Final = "tool"
-"""Role of a message that has what a tool returned."""
+ASSISTANT: Final = "assistant"
+"""Role of a message that a model has written."""
 
 TOLD: Final = ("system", "user")
 """Roles of the messages in which an application tells a model what to answer from."""
@@ -205,25 +205,29 @@ def _asked(
 
 def _generated(generations: Sequence[tuple[Run, Generation]], of: Values) -> list[Generated]:
     """Those that ended well."""
-    return [
-        Generated(
-            of.text(each.prompt, MAX_PROMPT_BYTES),
-            of.text(each.completion, MAX_TEXT_BYTES),
-            _texts_of(each, (TOOL,), of)
-            if each.tool_results is None
-            else tuple([of.text(text, MAX_TEXT_BYTES) for text in each.tool_results]),
-            _texts_of(each, TOLD, of),
-            _texts_of(each, TOLD[:1], of),
-            run.has_ancestor(RunKind.RETRIEVER),
-        )
-        for run, each in generations
-        if counts(run)
-    ]
+    return [_as_generated(run, each, of) for run, each in generations if counts(run)]
 
 
-def _texts_of(generation: Generation, roles: tuple[str, ...], of: Values) -> tuple[str, ...]:
-    told = [text for role, text in generation.messages if role in roles]
-    return tuple([of.text(text, MAX_TEXT_BYTES) for text in told])
+def _as_generated(run: Run, generation: Generation, of: Values) -> Generated:
+    told: list[str] = []
+    system: list[str] = []
+    turn: list[str] = []
+    for role, text in generation.messages:
+        if role in TOLD:
+            told.append(of.text(text, MAX_TEXT_BYTES))
+            turn.append(told[-1])
+            system += told[-1:] if role == TOLD[0] else []
+        elif role == ASSISTANT:
+            turn.clear()
+    return Generated(
+        of.text(generation.prompt, MAX_PROMPT_BYTES),
+        of.text(generation.completion, MAX_TEXT_BYTES),
+        tuple([of.text(text, MAX_TEXT_BYTES) for text in found_by_tools(generation)]),
+        tuple(told),
+        tuple(system),
+        tuple(turn),
+        run.has_ancestor(RunKind.RETRIEVER),
+    )
 
 
 def _context(
@@ -238,21 +242,10 @@ def _context(
     named = try_read(guard, tree.reader.context, tree.root, None)
     found = Context(named, "retriever" if named is None else "last_documents")
     with guard:
-        seen = Seen(tree, read.retrievals, guard)
-        found = find_context(
-            Candidates(
-                named,
-                seen.documents,
-                seen.passages,
-                partial(seen.last_given, [run for run, _ in read.generations]),
-                partial(seen.is_written_alone, response),
-                lambda: not read.retrievers and tree.root.kind is not RunKind.RETRIEVER,
-            ),
-            generated,
-            query,
-            response,
-            [each.query for _, each in read.retrievers],
-        )
+        is_by_hand = not read.retrievers and tree.root.kind is not RunKind.RETRIEVER
+        candidates = Candidates(tree, read.retrievals, guard, named, is_by_hand=is_by_hand)
+        asked = [each.query for _, each in read.retrievers]
+        found = find_context(candidates, generated, query, response, asked)
     return found
 
 

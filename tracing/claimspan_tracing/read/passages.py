@@ -1,15 +1,20 @@
-"""Tells which plain texts are no evidence: they only say that something is done or was said."""
+"""Tells which plain texts are no evidence: they only say that something is done or was said.
+
+Other texts stand in place of evidence: frameworks note there that a tool has failed, or that a
+conversation was handed over.
+"""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from typing import Final
 
 from claimspan.text.shapes import is_mapping
+from claimspan_tracing.capture.runs import Generation
 
-__all__ = ["acknowledges", "is_echo"]
+__all__ = ["acknowledges", "finds_nothing", "found_by_tools", "is_echo"]
 
 MIN_ECHO: Final = 20
 """Characters of an argument from which on a result that repeats it has found nothing: a search for
@@ -18,19 +23,33 @@ a name may well find the name alone."""
 MAX_LABEL: Final = 40
 """Characters of a label before it, as in "Reflection recorded: "."""
 
+MAX_ARGUMENTS: Final = 20
+"""Arguments of a call that are looked for in its result."""
+
+_SENT: Final = frozenset("sent emailed mailed email mail".split())
+"""Words that say so as well, of what the model itself has given."""
+
 
 def is_echo(result: str, arguments: Iterable[object]) -> bool:
     """Whether the result of a tool is an argument of its call, as it is or behind a label.
 
-    What a model writes for itself, such as a thought or a plan, would support its own answer.
+    What a model writes for itself, such as a thought or a plan, would support its own answer. Nor
+    is there more in a result which says that something was done with the arguments.
 
     Args:
         result: What the tool returned.
         arguments: What the model gave it.
     """
     text = result.strip()
-    given = (each.strip() for each in arguments if isinstance(each, str))
-    return any(len(each) >= MIN_ECHO and _repeats(text, each) for each in given)
+    given = [each.strip() for each in arguments if isinstance(each, str) and each.strip()]
+    if any(len(each) >= MIN_ECHO and _repeats(text, each) for each in given):
+        return True
+    rest = text[: MAX_ACKNOWLEDGED + 1]
+    if len(rest) > MAX_ACKNOWLEDGED:
+        return False
+    for each in sorted(given, key=len, reverse=True)[:MAX_ARGUMENTS]:
+        rest = rest.replace(each, " ")
+    return rest != text and _says_done(rest, _DONE | _SENT)
 
 
 def _repeats(text: str, given: str) -> bool:
@@ -84,6 +103,34 @@ _TEXTS: Final = frozenset({"message", "msg", "detail", "details", "error", "erro
 _NAMES: Final = re.compile(r"(?:^|_)ids?$", re.IGNORECASE)
 
 
+_NOTE: Final = re.compile(
+    r"\[cleared\]$|(?:Successfully\ )?transferred\ (?:to|back)\b|updated\ todo\ list\ to\b"
+    r"|tool\ call\ limit\ exceeded\b|error:\ failed\ to\ parse\ structured\ output\b"
+    r"|agent\ [^\n]{1,80}?\ is\ now\ handling\ the\ request\b|returning\ structured\ response\b"
+    r"|content\ loaded!\ you\ can\ now\ search\ the\ information\ using\b"
+    r"|error\ (?:invoking|executing)\ tool\b|error:\s",
+    re.IGNORECASE,
+)
+"""What frameworks write in place of a tool's result: hand-overs, bounds, their own bookkeeping, and
+that a tool has failed."""
+
+
+TOOL: Final = "tool"
+"""Role of a message that has what a tool returned."""
+
+
+def found_by_tools(generation: Generation) -> list[object]:
+    """Return what tools have found, as the prompt of a model has it."""
+    told = generation.tool_results
+    results = [t for r, t in generation.messages if r == TOOL] if told is None else told
+    return [each for each in results if not (isinstance(each, str) and finds_nothing(each))]
+
+
+def finds_nothing(result: str) -> bool:
+    """Whether the result of a tool is a framework's note, or says that something was done."""
+    return not result.strip() or _NOTE.match(result) is not None or acknowledges(result)
+
+
 def acknowledges(text: str) -> bool:
     """Whether a text says that something was done, and nothing else, as what a tool returns does.
 
@@ -100,14 +147,12 @@ def acknowledges(text: str) -> bool:
     return _HANDED.fullmatch(text) is not None or _says_done(text)
 
 
-def _says_done(text: str) -> bool:
+def _says_done(text: str, done: Set[str] = _DONE) -> bool:
     plain = _COUNT.sub(_counted, _ID.sub(" ", text)).casefold()
     words: list[str] = _WORD.findall(plain)
-    if not 0 < len(words) <= MAX_WORDS or any(sign in plain for sign in "?:;=/@"):
+    if not 0 < len(words) <= MAX_WORDS or re.search(r"[\d_?:;=/@]", plain):
         return False
-    has_more = re.search(r"[\d_]", plain) is not None
-    is_known = all(word in _DONE or word in _OBJECTS or word in _BESIDE for word in words)
-    return is_known and not has_more and any(word in _DONE for word in words)
+    return done | _OBJECTS | _BESIDE >= {*words} and not done.isdisjoint(words)
 
 
 def _counted(found: re.Match[str]) -> str:

@@ -549,7 +549,8 @@ class Prompts:
             length = _common(text[start : start + MAX_FEW], self._text[place : place + MAX_FEW])
             until = place + len(self._text[place : place + length].rstrip())
             is_word = place == 0 or not self._text[place - 1].isalnum()
-            if is_word and _is_sign(self._text, until) and not self._written.meet(place, until):
+            is_own = is_word and next(self._taken.gaps(place, until), None) is not None
+            if is_own and _is_sign(self._text, until) and not self._written.meet(place, until):
                 return [_Piece(start, start + until - place, place, until)]
             place = self._text.find(stem, place + 1)
         return []
@@ -647,7 +648,10 @@ class Prompts:
         """What of a paragraph is of its own."""
         start = explained.end_of(start)
         words = self._words.within(start, end)
-        is_made = len(shared.intersection(words)) >= MIN_SHARED * max(1, len(words))
+        # A few words stand in a row in another text by chance.
+        is_made = end - start >= MIN_EVIDENCE and (
+            len(shared.intersection(words)) >= MIN_SHARED * max(1, len(words))
+        )
         return "" if is_made or explained.meet(start, end) else self._text[start:end]
 
 

@@ -14,6 +14,7 @@ from claimspan_tracing.guard import Guard
 from claimspan_tracing.read.answering import Generated, answering, gave, is_handed_on, is_no_answer
 from claimspan_tracing.read.candidates import counts, reader_of, try_read
 from claimspan_tracing.read.handwritten import announced_question
+from claimspan_tracing.read.passages import found_by_tools
 from claimspan_tracing.text import MAX_JOINED, MAX_TEXT_BYTES, bounded
 
 __all__ = ["Split", "asked_of", "split", "told_question"]
@@ -249,7 +250,7 @@ def _queries(
     answers: Sequence[tuple[Run, str]], output: object, tree: RunTree, guard: Guard
 ) -> list[Run]:
     """The runs below the root that each hold one answer, with a question of their own."""
-    above = [_ancestors(run) for run, _ in answers]
+    above = [[run, *run.around()][:-1] for run, _ in answers]  # without the root
     shares = Counter(id(each) for own in above for each in own)
     found: dict[tuple[str, str], Run] = {}
     for own, (run, text) in zip(above, answers, strict=True):
@@ -269,21 +270,15 @@ def _queries(
 
 def _is_told_by_tools(query: Run, tree: RunTree, guard: Guard) -> bool:
     """Whether a model in a run was told what tools have returned: an agent searches with those."""
-    below = (run for run in tree.of_kind(RunKind.GENERATOR) if query in _ancestors(run))
+    below = (run for run in tree.of_kind(RunKind.GENERATOR) if run.is_part_of(query))
     found = (try_read(guard, reader_of(run).generation, run, None) for run in below)
-    for each in found:
-        if each is not None and each.tool_results is None:
-            if any(role == "tool" for role, _ in each.messages):
-                return True
-        elif each is not None and each.tool_results:
-            return True
-    return False
+    return any(each is not None and found_by_tools(each) for each in found)
 
 
 def _asked(query: Run, tree: RunTree, guard: Guard) -> str:
     """The question of a run, or what its retriever was asked if its input names no question."""
     named = bounded(try_read(guard, reader_of(query).query, query, None), MAX_TEXT_BYTES)
-    below = (run for run in tree.of_kind(RunKind.RETRIEVER) if query in _ancestors(run))
+    below = (run for run in tree.of_kind(RunKind.RETRIEVER) if run.is_part_of(query))
     found = (try_read(guard, reader_of(run).retrieval, run, None) for run in below)
     return named or next((bounded(each.query, MAX_TEXT_BYTES) for each in found if each), "")
 
@@ -307,17 +302,8 @@ def _response(tree: RunTree, guard: Guard) -> str:
     return bounded(try_read(guard, tree.reader.response, tree.root, None), MAX_TEXT_BYTES)
 
 
-def _ancestors(run: Run) -> list[Run]:
-    """The run and those around it, from within, without the root."""
-    found: list[Run] = []
-    while run.parent is not None:
-        found.append(run)
-        run = run.parent
-    return found
-
-
 def _retrieves(query: Run, tree: RunTree) -> bool:
-    return any(query in _ancestors(run) for run in tree.of_kind(RunKind.RETRIEVER))
+    return any(run.is_part_of(query) for run in tree.of_kind(RunKind.RETRIEVER))
 
 
 def _are_all(
@@ -325,7 +311,7 @@ def _are_all(
 ) -> bool:
     """Whether the answer of the run is no other than those of the queries in it."""
     response = _response(tree, guard)
-    others = [text for run, text in answers if not any(each in queries for each in _ancestors(run))]
+    others = [text for run, text in answers if not any(map(run.is_part_of, queries))]
     return not any(text in response or response in text for text in others)
 
 

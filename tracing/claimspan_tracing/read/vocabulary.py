@@ -8,10 +8,25 @@ from __future__ import annotations
 import re
 from typing import Final
 
-__all__ = ["QUESTION_NAMES"]
+__all__ = ["COMPONENT_ANSWERS", "COMPONENT_NOTES", "PASSED_ON", "QUESTION_NAMES"]
 
 QUESTION_NAMES: Final = ("question", "query", "input", "user_input", "user_query")
 """Names of inputs that hold the question, the surest first."""
+
+
+COMPONENT_ANSWERS: Final = (
+    *("answers", "answer", "final_answer", "replies", "last_message", "messages", "validated"),
+    *("response", "output", "text", "value", "strings"),
+)
+"""Names of outputs of a pipeline's components that hold an answer, the surest first."""
+
+PASSED_ON: Final = frozenset({"output", "text", "value", "strings"})
+"""Those of them that may be what a component was given, as it was."""
+
+COMPONENT_NOTES: Final = frozenset(
+    {"prompt", "links", "chat_generator_text", "trace_url", "trace_id", "name", "exit_reason"}
+)
+"""Names of outputs whose texts are no answers: of prompt builders, searches, guards and tracers."""
 
 
 def _any(words: str) -> str:
