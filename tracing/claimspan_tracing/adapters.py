@@ -76,6 +76,7 @@ from claimspan_tracing.read.handwritten import (
 )
 from claimspan_tracing.read.passages import acknowledges, is_echo
 from claimspan_tracing.read.vocabulary import QUESTION_NAMES
+from claimspan_tracing.records import Stage
 from claimspan_tracing.redact.redaction import Redactor
 from claimspan_tracing.remote import RemoteEvaluation, judge_spool
 from claimspan_tracing.run.pipeline import AttachedPipeline, Inputs, filled
@@ -173,6 +174,7 @@ __all__ = [
     "submit_ended",
     "takes_place_of",
     "texts_in",
+    "unread_traces",
     "value_at",
     "wait_until_idle",
     "warn_of_no_exporter",
@@ -208,6 +210,15 @@ def submit_ended(monitor: Monitor, tree: RunTree) -> None:
     engine = monitor.engine
     with engine.guard:
         engine.submit_ended(tree)
+
+
+def unread_traces(monitor: Monitor) -> set[int]:
+    """Ids of the traces that have records which were submitted and not read yet.
+
+    A record that was read has its state, or waits for its evaluation; with a spool, in that.
+    """
+    rows = monitor.engine.records.rows()
+    return {int(row.key[0], 16) for row in rows if row.stage is Stage.UNREAD}
 
 
 def wait_until_idle(monitor: Monitor, timeout: float) -> bool:
