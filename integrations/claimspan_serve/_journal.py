@@ -36,9 +36,6 @@ _HEAD: Final = Struct("<IBB")
 
 _OFFSET_BITS: Final = 36
 
-LOCK_SECONDS: Final = 20.0
-"""How long the process before may take to end."""
-
 
 @dataclass(frozen=True, slots=True)
 class Entry:
@@ -97,6 +94,8 @@ class Journal:
             self._sizes[self._last] += len(entry)
         if not is_whole or self._sizes[self._last] * N_SEGMENTS >= self._max_bytes:
             self.close()  # what follows half an entry could not be read
+            with suppress(OSError):  # a file is over, and can be deleted, once there is a later one
+                self._opened()
         return is_whole
 
     def refresh(self) -> None:
@@ -140,9 +139,8 @@ class Segments:
             # What came between the two looks; a file gets nothing once there is a later one.
             if (entry := self._entry()) is not None:
                 break
-            if self._file is not None:
-                self._file.close()
-                self._read.add(self._number)
+            self.close()
+            self._read.add(self._number)
             self._number, self._offset = later, 0
             self._file = _path(self._folder, later).open("rb")
         return entry
@@ -153,6 +151,12 @@ class Segments:
             with suppress(OSError):  # tried again
                 _path(self._folder, number).unlink(missing_ok=True)
                 self._read.discard(number)
+
+    def close(self) -> None:
+        """Leave off."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
 
     def _entry(self) -> Entry | None:
         """The entry at the present place; None if it is not there, or not to its end."""
@@ -191,18 +195,22 @@ class Judged:
     Whether a trace was judged has to be known as long as a request of it may be read once more.
     """
 
-    def __init__(self, folder: Path | None = None) -> None:
+    def __init__(self, folder: Path | None = None, *, wait_seconds: float = 20.0) -> None:
         """Open the file.
 
         Args:
             folder: Where it is; None keeps all in memory.
+            wait_seconds: How long the process before may take to end.
 
         Raises:
             ConfigError: It cannot be opened, or another service has it.
         """
         where = ":memory:" if folder is None else str(folder / _TRACES)
         try:
-            self._db = sqlite3.connect(where, timeout=LOCK_SECONDS, isolation_level=None)
+            # One connection, used on one thread and closed on any.
+            self._db = sqlite3.connect(
+                where, timeout=wait_seconds, isolation_level=None, check_same_thread=False
+            )
             for each in ("locking_mode = EXCLUSIVE", "journal_mode = WAL", "synchronous = OFF"):
                 self._db.execute(f"PRAGMA {each}")
             self._db.execute("BEGIN EXCLUSIVE")
@@ -218,6 +226,10 @@ class Judged:
                 "give another folder as spool"
             ) from None
         self._traces = {int.from_bytes(row[0]): JudgedTrace(*row[1:]) for row in rows}
+
+    def close(self) -> None:
+        """Leave the file to the next process."""
+        self._db.close()
 
     def get(self, trace_id: int) -> JudgedTrace | None:
         """What is known of a trace."""

@@ -124,14 +124,6 @@ class ServeOptions(BaseModel):
         kinds = [_transport(url) for url in self.forward]
         if len(kinds) != len(set(kinds)):
             raise ValueError("forward has two backends of one transport: give one of each at most")
-        if self.spool is not None:
-            try:
-                self.spool.mkdir(mode=0o700, parents=True, exist_ok=True)
-            except OSError as error:
-                raise ValueError(
-                    f"spool {str(self.spool)!r} can be no folder ({type(error).__name__}): give "
-                    "the path of one that can be written"
-                ) from None
         if self.export is not None and _transport(self.export) != "http":
             raise ValueError(
                 "export is no http:// or https:// URL: give the base of OTLP over HTTP"

@@ -10,7 +10,8 @@ import ssl
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from shutil import rmtree
+from tempfile import mkdtemp
 from types import FrameType
 from typing import Final
 
@@ -54,17 +55,18 @@ class Service:
         """
         self._options = options = serve_options(given)
         self._credentials = Credentials(options.token)
-        self._own_folder = (
-            TemporaryDirectory(prefix="claimspan-serve-", ignore_cleanup_errors=True)
-            if options.spool is None
-            else None
-        )
-        folder = options.spool or Path(self._own_folder.name if self._own_folder else "")
-        self._journal = Journal(folder, options.max_bytes)
+        is_kept = options.spool is not None
+        self._folder = options.spool or Path(mkdtemp(prefix="claimspan-serve-"))
+        try:
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._journal = Journal(self._folder, options.max_bytes)
+        except OSError as error:
+            raise ConfigError(
+                f"spool {str(self._folder)!r} can be no folder ({type(error).__name__}): give the "
+                "path of one that can be written"
+            ) from None
         self._receiver = Receiver(self._journal, options.max_request_bytes)
-        self._judging = JudgingProcess(
-            folder, given, self._look, is_kept=options.spool is not None
-        )
+        self._judging = JudgingProcess(self._folder, given, self._look, is_kept=is_kept)
         self._is_ready = False
         self._end_by = time.monotonic()
 
@@ -105,8 +107,9 @@ class Service:
             asyncio.run(self._serve(tell))
         finally:
             self._judging.end(self._end_by - time.monotonic())
-            if self._own_folder is not None:
-                self._own_folder.cleanup()
+            self._journal.close()
+            if self._options.spool is None:
+                rmtree(self._folder, ignore_errors=True)
 
     async def _serve(self, tell: Callable[[str], None]) -> None:
         options, limit = self._options, self._receiver.max_request_bytes

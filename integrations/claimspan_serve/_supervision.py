@@ -101,11 +101,8 @@ class JudgingProcess:
     def state(self) -> dict[str, Counts]:
         """What it has counted, with those before it, and how often it has died."""
         counted = {name: added(self._before.get(name, {}), n) for name, n in self._state.items()}
-        return counted | {"judge": {"alive": self._is_alive, "restarts": self._deaths}}
-
-    @property
-    def _is_alive(self) -> bool:
-        return self._process is not None and self._process.is_alive()
+        pid = self._process.pid if self._process and self._process.is_alive() else None
+        return counted | {"judge": {"pid": pid, "restarts": self._deaths}}
 
     def _watch(self) -> None:
         pause = FIRST_PAUSE

@@ -7,8 +7,9 @@ import gzip
 import json
 import zlib
 from collections.abc import AsyncIterator, Mapping
+from contextlib import closing
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import mkdtemp
 from typing import Final
 
 import httpx
@@ -28,14 +29,20 @@ from served import PROTOBUF, asked, body_of
 BODY: Final = body_of(asked())
 MAX_REQUEST: Final = 64 * 1024
 JSON: Final = {"content-type": "application/json"}
+FOLDERS: Final[list[Path]] = []
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _folders(tmp_path_factory: pytest.TempPathFactory) -> None:  # pyright: ignore[reportUnusedFunction] - pytest uses it
+    FOLDERS[:] = [tmp_path_factory.mktemp("journals")]
 
 
 class Sent:
     """The application with a client, without a port between them."""
 
     def __init__(self, *, token: str | None = None, max_bytes: int = 1_000_000) -> None:
-        self._folder = TemporaryDirectory()
-        self.journal = Journal(Path(self._folder.name), max_bytes)
+        self._folder = Path(mkdtemp(dir=FOLDERS[0]))
+        self.journal = Journal(self._folder, max_bytes)
         self.receiver = Receiver(self.journal, MAX_REQUEST)
         credentials = Credentials(token)
         self._app = application(
@@ -45,8 +52,8 @@ class Sent:
     @property
     def entries(self) -> list[Entry]:
         """What was put down."""
-        segments = Segments(Path(self._folder.name))
-        return [*iter(segments.next, None)]
+        with closing(Segments(self._folder)) as segments:
+            return [*iter(segments.next, None)]
 
     def client(self) -> httpx.AsyncClient:
         return httpx.AsyncClient(transport=httpx.ASGITransport(self._app), base_url="http://x")
@@ -62,7 +69,10 @@ class Sent:
             async with self.client() as client:
                 return await client.request(method, path, content=content, headers=headers)
 
-        return asyncio.run(send())
+        try:
+            return asyncio.run(send())
+        finally:
+            self.journal.close()
 
 
 def in_json(**fields: object) -> bytes:
