@@ -18,7 +18,16 @@ from typing import BinaryIO, Final
 
 from claimspan.errors import ConfigError
 
-__all__ = ["MAX_KNOWN", "RECORDS", "Entry", "Journal", "Judged", "JudgedTrace", "Segments", "segment_of"]
+__all__ = [
+    "MAX_KNOWN",
+    "RECORDS",
+    "Entry",
+    "Journal",
+    "Judged",
+    "JudgedTrace",
+    "Segments",
+    "segment_of",
+]
 
 RECORDS: Final = "records.db"
 """The spool of the monitor, in the same folder: what was sampled is there, and here no more."""

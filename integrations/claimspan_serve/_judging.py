@@ -63,9 +63,7 @@ class Heard(NamedTuple):
     """In how many seconds we have to end; None as long as we need not."""
 
 
-def judge_in(
-    folder: Path, given: Mapping[str, object], link: Connection, *, is_kept: bool
-) -> None:
+def judge_in(folder: Path, given: Mapping[str, object], link: Connection, *, is_kept: bool) -> None:
     """Judge what is put down in a folder, until told to end or the other process has ended.
 
     Args:
@@ -237,7 +235,10 @@ class _Judging:
             self._traces.release(trace, Outcome.NOT_SAMPLED)
             return
         with guard_of(self._monitor):
-            keys = {"query_key": self._options.query_key, "response_key": self._options.response_key}
+            keys = {
+                "query_key": self._options.query_key,
+                "response_key": self._options.response_key,
+            }
             for record in records_of_trace(self._traces.read(trace), **keys):
                 submit_ended(self._monitor, record)
         self._under_way.append(trace)

@@ -67,9 +67,7 @@ class Trace:
     """Spans of one trace, those that have come."""
 
     id: int
-    spans: dict[tuple[int, int], SentSpan] = field(
-        default_factory=dict[tuple[int, int], SentSpan]
-    )
+    spans: dict[tuple[int, int], SentSpan] = field(default_factory=dict[tuple[int, int], SentSpan])
     segments: set[int] = field(default_factory=set[int])
     """The files that have the requests with these spans."""
 

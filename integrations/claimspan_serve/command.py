@@ -64,7 +64,10 @@ def serve(
         Path | None, typer.Option(help="Responses known to be right, JSON lines or CSV.")
     ] = None,
     spool: Annotated[
-        Path | None, typer.Option(help="Folder in which all that is not judged waits, so that it survives a kill.")
+        Path | None,
+        typer.Option(
+            help="Folder in which all that is not judged waits, so that it survives a kill."
+        ),
     ] = None,
     quiet: Annotated[
         float | None,

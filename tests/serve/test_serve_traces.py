@@ -202,7 +202,9 @@ def test_a_trace_that_is_nested_too_deeply_or_in_a_circle_is_dropped_alone(is_ci
     n_spans = 10 if is_circle else MAX_DEPTH + 1
 
     last = [span(1, 1, parent=n_spans) if is_circle else span(1, 1)]
-    traces.add([*last, *(span(1, n, parent=n - 1) for n in range(2, n_spans + 1))], 10, next(POSITIONS))
+    traces.add(
+        [*last, *(span(1, n, parent=n - 1) for n in range(2, n_spans + 1))], 10, next(POSITIONS)
+    )
     traces.add([span(2, n, parent=n - 1) for n in range(1, MAX_DEPTH + 1)], 10, next(POSITIONS))
     traces.add([span(3, n, parent=1) for n in range(2, 2_000)] + [span(3, 1)], 10, next(POSITIONS))
     clock.now = 1000

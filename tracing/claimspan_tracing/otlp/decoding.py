@@ -36,7 +36,8 @@ __all__ = [
     "DecodedSpans",
     "SentSpan",
     "read_resource",
-    "spans_of", "spans_of_json",
+    "spans_of",
+    "spans_of_json",
     "spans_of_protobuf",
 ]
 
