@@ -25,12 +25,13 @@ from opentelemetry.sdk.trace import Span, SpanProcessor
 from claimspan.errors import ClaimspanError
 from claimspan_openinference import records_of_trace
 from claimspan_serve._export import provider_for
+from claimspan_serve._head import AfterHead, head_rate
 from claimspan_serve._journal import RECORDS, Judged, Segments
 from claimspan_serve._options import options_from
 from claimspan_serve._receiver import RefusedError, read_body
 from claimspan_serve._traces import Outcome, Trace, WaitingTraces
 from claimspan_tracing import Facts, Monitor, RateSampler, semconv
-from claimspan_tracing.adapters import guard_of, meter, submit_ended, unread_traces
+from claimspan_tracing.adapters import checked_sampler, guard_of, meter, submit_ended, unread_traces
 from claimspan_tracing.otlp.decoding import read_resource
 
 __all__ = ["Heard", "judge_in"]
@@ -121,13 +122,12 @@ class _Judging:
         )
         provider = provider_for(options)
         provider.add_span_processor(_ServiceOfTrace(self._judged))
+        sampler = checked_sampler(of_monitor.get("sample"))
+        self._by_ids = sampler if isinstance(sampler, RateSampler) else None
+        self._sampler = AfterHead(sampler)
+        own = {"tracer_provider": provider, "spool": folder / RECORDS, "sample": self._sampler}
         # No application is beside it in this process, to which a share of the core would belong.
-        self._monitor = Monitor(
-            **{"max_cpu_share": 1.0, **of_monitor}
-            | {"tracer_provider": provider, "spool": folder / RECORDS}
-        )
-        sample = of_monitor.get("sample", 1.0)
-        self._by_ids = RateSampler(sample) if isinstance(sample, int | float) else None
+        self._monitor = Monitor(**{"max_cpu_share": 1.0, **of_monitor, **own})
         self._counts = Counter[str](not_judged=0, unreadable_spans=0)
         self._requests = Counter[str]()
         """Counted by the other process."""
@@ -222,6 +222,7 @@ class _Judging:
         self._under_way = [each for each in under_way if each.id in unread]
         for each in under_way:
             if each.id not in unread:
+                self._sampler.rates.pop(each.id, None)
                 self._traces.release(each)
 
     @property
@@ -235,6 +236,7 @@ class _Judging:
             self._traces.release(trace, Outcome.NOT_SAMPLED)
             return
         with guard_of(self._monitor):
+            self._sampler.rates[trace.id] = head_rate(trace.top.message.trace_state)
             keys = {
                 "query_key": self._options.query_key,
                 "response_key": self._options.response_key,

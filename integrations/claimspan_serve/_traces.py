@@ -83,6 +83,12 @@ class Trace:
     """By what its root was made, as OTLP has it, once it was read."""
 
     @property
+    def top(self) -> SentSpan:
+        """The root, or else the first span that has come."""
+        sent = [*self.spans.values()]
+        return next((each for each in sent if not each.parent_id), sent[0])
+
+    @property
     def judged(self) -> JudgedTrace:
         """What is to be known of it from now on."""
         return JudgedTrace(self.position, Outcome.LATE if self.has_root else "", self.resource)
@@ -188,11 +194,9 @@ class WaitingTraces:
 
     def read(self, trace: Trace) -> list[ReadableSpan]:
         """Read the spans of a whole trace; from now on it is known by what they were made."""
-        sent = [*trace.spans.values()]
-        top = next((each for each in sent if not each.parent_id), sent[0])
-        trace.resource = top.resource.SerializeToString()
+        trace.resource = trace.top.resource.SerializeToString()
         self._judged.note(trace.id, trace.judged)
-        return [each.read() for each in sent]
+        return [each.read() for each in trace.spans.values()]
 
     def release(self, trace: Trace, outcome: Outcome = Outcome.JOINED) -> None:
         """Free what a whole trace took, once its records are with who judges them."""

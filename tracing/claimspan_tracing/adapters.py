@@ -60,7 +60,7 @@ from claimspan_tracing.lifecycle import restart_in_child, shut_down_at_exit
 from claimspan_tracing.model_calls import NOT_KNOWN, ModelCall, named_text, package_of, read_call
 from claimspan_tracing.model_objects import ModelObject, reply_of
 from claimspan_tracing.monitor import EXIT_TIMEOUT, Monitor, MonitorOptions
-from claimspan_tracing.options import GroundTruthLike
+from claimspan_tracing.options import GroundTruthLike, checked_sampler
 from claimspan_tracing.providers.chains import (
     chain_of,
     exports,
@@ -137,6 +137,7 @@ __all__ = [
     "carriers_to",
     "chain_of",
     "checked_address",
+    "checked_sampler",
     "default_monitor",
     "exports",
     "fields_of",
