@@ -30,7 +30,7 @@ def head_rate(trace_state: str) -> float:
     member = _OT_MEMBER.search(trace_state)
     found = member and _THRESHOLD.search(member[1])
     threshold = int(found[1].ljust(_BITS // 4, "0"), 16) if found else 0
-    return 1 - threshold / 2**_BITS
+    return 1 - threshold / (1 << _BITS)
 
 
 class AfterHead:

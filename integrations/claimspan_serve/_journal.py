@@ -258,8 +258,9 @@ class Judged:
             "INSERT OR REPLACE INTO traces VALUES (?, ?, ?, ?)",
             [(t.to_bytes(16), j.position, j.outcome, j.resource) for t, j in judged],
         )
-        newest = "(SELECT max(rowid) FROM traces)"
-        self._db.execute(f"DELETE FROM traces WHERE rowid <= {newest} - ?", (MAX_KNOWN,))
+        self._db.execute(
+            "DELETE FROM traces WHERE rowid <= (SELECT max(rowid) FROM traces) - ?", (MAX_KNOWN,)
+        )
         self._db.execute("COMMIT")
 
 

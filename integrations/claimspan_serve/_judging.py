@@ -31,7 +31,14 @@ from claimspan_serve._options import options_from
 from claimspan_serve._receiver import RefusedError, read_body
 from claimspan_serve._traces import Outcome, Trace, WaitingTraces
 from claimspan_tracing import Facts, Monitor, RateSampler, semconv
-from claimspan_tracing.adapters import checked_sampler, guard_of, meter, submit_ended, unread_traces
+from claimspan_tracing.adapters import (
+    MonitorOptions,
+    checked_sampler,
+    guard_of,
+    meter,
+    submit_ended,
+    unread_traces,
+)
 from claimspan_tracing.otlp.decoding import read_resource
 
 __all__ = ["Heard", "judge_in"]
@@ -125,9 +132,14 @@ class _Judging:
         sampler = checked_sampler(of_monitor.get("sample"))
         self._by_ids = sampler if isinstance(sampler, RateSampler) else None
         self._sampler = AfterHead(sampler)
-        own = {"tracer_provider": provider, "spool": folder / RECORDS, "sample": self._sampler}
+        own: MonitorOptions = {
+            "tracer_provider": provider,
+            "spool": folder / RECORDS,
+            "sample": self._sampler,
+        }
         # No application is beside it in this process, to which a share of the core would belong.
-        self._monitor = Monitor(**{"max_cpu_share": 1.0, **of_monitor, **own})
+        usual: MonitorOptions = {"max_cpu_share": 1.0}
+        self._monitor = Monitor(**usual | of_monitor | own)
         self._counts = Counter[str](not_judged=0, unreadable_spans=0)
         self._requests = Counter[str]()
         """Counted by the other process."""

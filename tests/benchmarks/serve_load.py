@@ -147,8 +147,8 @@ def memory(served: Served, ended: threading.Event) -> Memory:
 def figures(subject: str, took: list[float], failed: int, seconds: float) -> Figures:
     cuts = statistics.quantiles(took, n=100)
     rate = len(took) / (seconds * (1 - WARM_UP))
-    ms = [1e3 * each for each in (cuts[49], cuts[98], max(took))]
-    return Figures(subject, rate, *ms, failed, os.getloadavg()[0])
+    p50, p99, longest = (1e3 * each for each in (cuts[49], cuts[98], max(took)))
+    return Figures(subject, rate, p50, p99, longest, failed, os.getloadavg()[0])
 
 
 def drained(served: Served) -> dict[str, dict[str, int]]:
@@ -182,7 +182,7 @@ def measured(
 
 def count_at(url: str) -> int:
     """Requests that the receiver has taken."""
-    with urllib.request.urlopen(f"{url}/count") as answer:
+    with urllib.request.urlopen(f"{url}/count") as answer:  # noqa: S310 - loopback
         return int(answer.read())
 
 
@@ -200,13 +200,15 @@ def main() -> None:
         return
     for each in found:
         print(
-            f"{each.subject}: {each.traces_a_second:.0f} traces a second, p50 {each.p50_ms:.1f} ms, "
-            f"p99 {each.p99_ms:.1f} ms, max {each.max_ms:.0f} ms, {each.failed} failed, "
-            f"load {each.load:.1f}"
+            f"{each.subject}: {each.traces_a_second:.0f} traces a second, "
+            f"p50 {each.p50_ms:.1f} ms, p99 {each.p99_ms:.1f} ms, max {each.max_ms:.0f} ms, "
+            f"{each.failed} failed, load {each.load:.1f}"
         )
     print(f"memory in MiB each half minute: receiver {kept.receiver}, judge {kept.judge}")
     spans = sum(health["spans"].values())
-    print(f"requests at the receiver {taken}, put down {health['requests']['taken']}, spans {spans}")
+    print(
+        f"requests at the receiver {taken}, put down {health['requests']['taken']}, spans {spans}"
+    )
     print(json.dumps(health))
 
 

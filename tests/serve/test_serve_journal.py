@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from claimspan.errors import ConfigError
-from claimspan_serve._journal import Judged, JudgedTrace, Journal, Segments, segment_of
+from claimspan_serve._journal import Journal, Judged, JudgedTrace, Segments, segment_of
 
 
 def put(journal: Journal, *bodies: bytes) -> list[bool]:

@@ -95,7 +95,12 @@ def test_after_kills_at_random_moments_every_acknowledged_trace_is_there_with_on
     chance = random.Random(seed)
     port = str(urlsplit(closed_port()).port)
     with receiver() as backend, receiver() as scores:
-        options = ("--forward", backend.url.removesuffix("/v1/traces"), "--http-port", port)
+        options: tuple[str, ...] = (
+            "--forward",
+            backend.url.removesuffix("/v1/traces"),
+            "--http-port",
+            port,
+        )
         options += ("--export", scores.url.removesuffix("/v1/traces"), "--spool", "spool")
         url = f"http://127.0.0.1:{port}/v1/traces"
         with ExitStack() as running:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import random
-from pathlib import Path
 from typing import Final
 
 import pytest
@@ -12,7 +11,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from opentelemetry.proto.common.v1.common_pb2 import InstrumentationScope
 from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Span
 
-from claimspan_serve._journal import Judged, Journal, Segments, segment_of
+from claimspan_serve._journal import Judged
 from claimspan_serve._traces import MAX_DEPTH, MAX_TRACE_SPANS, Outcome, Trace, WaitingTraces
 from claimspan_tracing.otlp.decoding import SentSpan, spans_of
 from claimspan_tracing.semconv import SCOPE

@@ -192,8 +192,10 @@ def spans_of(request: ExportTraceServiceRequest) -> DecodedSpans:
                 if wrong := _wrong_ids(span):
                     rejected, problem = rejected + 1, wrong
                     continue
-                ids = (span.trace_id, span.span_id, span.parent_span_id)
-                spans.append(SentSpan(*map(int.from_bytes, ids), span, around))
+                trace_id, span_id, parent_id = map(
+                    int.from_bytes, (span.trace_id, span.span_id, span.parent_span_id)
+                )
+                spans.append(SentSpan(trace_id, span_id, parent_id, span, around))
     return DecodedSpans(tuple(spans), rejected, problem)
 
 
