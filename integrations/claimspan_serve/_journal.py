@@ -216,6 +216,8 @@ class Judged:
         """
         where = ":memory:" if folder is None else str(folder / _TRACES)
         try:
+            if folder is not None:
+                (folder / _TRACES).touch(mode=0o600)
             # One connection, used on one thread and closed on any.
             self._db = sqlite3.connect(
                 where, timeout=wait_seconds, isolation_level=None, check_same_thread=False
@@ -229,7 +231,7 @@ class Judged:
             )
             self._db.execute("COMMIT")
             rows = self._db.execute("SELECT * FROM traces ORDER BY rowid").fetchall()
-        except sqlite3.Error as error:
+        except (sqlite3.Error, OSError) as error:
             raise ConfigError(
                 f"cannot use {where!r} ({error}): end the other claimspan serve that has it, or "
                 "give another folder as spool"

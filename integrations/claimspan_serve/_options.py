@@ -39,7 +39,7 @@ Signal = Literal["traces", "logs", "metrics"]
 
 
 def _as_list(value: object) -> object:
-    return [value] if isinstance(value, str | dict) else value
+    return [value] if isinstance(value, str) or is_mapping(value) else value
 
 
 _Port = Annotated[int, Field(ge=0, le=65_535)]

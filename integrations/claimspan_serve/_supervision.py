@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from claimspan.errors import ConfigError
+from claimspan.text.shapes import is_mapping
 from claimspan_serve._judging import Heard, judge_in
 
 __all__ = ["JudgingProcess", "added"]
@@ -170,6 +171,7 @@ def added(before: Counts, now: Counts) -> Counts:
         left, right = before[name], now[name]
         if isinstance(left, int) and isinstance(right, int):
             counts[name] = left + right
-        elif isinstance(left, Mapping) and isinstance(right, Mapping):
-            counts[name] = added(left, right)
+        elif is_mapping(left) and is_mapping(right):
+            parts = [{str(k): v for k, v in each.items()} for each in (left, right)]
+            counts[name] = added(*parts)
     return counts

@@ -55,8 +55,9 @@ class Client:
             assert context is not None
             sent = 1
             while exporter.export(spans) is not SpanExportResult.SUCCESS:
+                if self.ended.wait(0.1):
+                    return
                 sent += 1
-                time.sleep(0.1)
             self.acknowledged[f"{context.trace_id:032x}"] = sent
             time.sleep(0.03)
 
@@ -80,6 +81,7 @@ def scores_of(received: Receiver) -> dict[str, Counter[str]]:
 
 
 def kill(served: Served, victim: str) -> None:
+    until(lambda: bool(served.health()["judge"]["pid"]))
     judge = served.health()["judge"]["pid"]
     for pid in {"all": (judge, served.process.pid), "judge": (judge,)}.get(
         victim, (served.process.pid,)
