@@ -35,6 +35,7 @@ from claimspan_tracing.adapters import (
     MonitorOptions,
     checked_sampler,
     guard_of,
+    is_under_way,
     meter,
     submit_ended,
     unread_traces,
@@ -254,7 +255,9 @@ class _Judging:
                 "response_key": self._options.response_key,
             }
             for record in records_of_trace(self._traces.read(trace), **keys):
-                submit_ended(self._monitor, record)
+                # Read once more after a kill, it may be in the spool of the process before.
+                if not is_under_way(self._monitor, record):
+                    submit_ended(self._monitor, record)
         self._under_way.append(trace)
 
     def _may_be_sampled(self, trace: Trace) -> bool:

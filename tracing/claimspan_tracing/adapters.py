@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from opentelemetry.trace import TracerProvider
+from opentelemetry.trace import TracerProvider, format_span_id, format_trace_id
 
 from claimspan.errors import ConfigError
 from claimspan.text.shapes import is_list, is_mapping
@@ -152,6 +152,7 @@ __all__ = [
     "is_stream_left",
     "is_suppressed",
     "is_suppressed_by_us",
+    "is_under_way",
     "join_bounded",
     "judge_spool",
     "leave_out",
@@ -211,6 +212,13 @@ def submit_ended(monitor: Monitor, tree: RunTree) -> None:
     engine = monitor.engine
     with engine.guard:
         engine.submit_ended(tree)
+
+
+def is_under_way(monitor: Monitor, tree: RunTree) -> bool:
+    """Whether a monitor has the record of a tree already, such as from its spool."""
+    span = tree.span.get_span_context()
+    key = format_trace_id(span.trace_id), format_span_id(span.span_id)
+    return monitor.engine.records.get(key) is not None
 
 
 def unread_traces(monitor: Monitor) -> set[int]:
