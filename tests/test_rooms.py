@@ -145,7 +145,17 @@ TRACING_ROOMS: Final[Mapping[str, frozenset[str]]] = {
     "model_objects": SHARED,
     "adapters": SHARED
     | {"capture", "deliver", "dispatch", "grades", "job", "lifecycle", "model_objects", "monitor"}
-    | {"environment", "options", "providers", "read", "redact", "remote", "run", "shared"}
+    | {
+        "environment",
+        "options",
+        "providers",
+        "read",
+        "records",
+        "redact",
+        "remote",
+        "run",
+        "shared",
+    }
     | {"write"},
     "testing": SHARED | {"decide", "job", "monitor", "write"},
     "__init__": frozenset(

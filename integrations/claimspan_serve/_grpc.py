@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from typing import Final
 
@@ -34,7 +33,6 @@ class _Export(grpc.GenericRpcHandler):
         self._receiver = receiver
         self._forward = forward
         self._credentials = credentials
-        self._copies = set[asyncio.Task[None]]()
 
     def service(
         self, handler_call_details: grpc.HandlerCallDetails
@@ -61,13 +59,10 @@ class _Export(grpc.GenericRpcHandler):
         if self._forward is None:
             if not is_spans:
                 raise RefusedError(404, ONLY_SPANS)
-            return (await self._receiver.take_apart(body)).SerializeToString()
+            return (await self._receiver.take(body)).SerializeToString()
         answer = await self._forward.send(method, body, context)
         if is_spans:
-            # Kept, since a task that nothing refers to may be collected.
-            copy = asyncio.create_task(self._receiver.take_copy(body))
-            self._copies.add(copy)
-            copy.add_done_callback(self._copies.discard)
+            self._receiver.take_copy(body)
         return answer
 
 

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Final
 
 from google.protobuf.message import Message
 from starlette.applications import Starlette
-from starlette.background import BackgroundTask
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
@@ -104,7 +102,7 @@ class _Otlp:
                 raise RefusedError(404, f"there is no /v1/{signal} here: {ONLY_SPANS}")
             if not form.is_otlp:
                 raise RefusedError(415, f"send content of type {_PROTOBUF} or {_JSON}")
-            taken = await self._receiver.take_apart(body, form.encoding, is_json=form.is_json)
+            taken = await self._receiver.take(body, form.encoding, is_json=form.is_json)
             return form.answer(200, taken)
         except RefusedError as error:
             return form.answer(error.http_status, error.status)
@@ -125,11 +123,10 @@ class _Otlp:
     async def _forwarded(
         self, forward: HttpForward, request: Request, body: bytes, signal: str
     ) -> Response:
-        """The backend's answer, after which the copy of what it has taken is read."""
+        """The backend's answer; a copy of what it has taken is put down before."""
         answer, form = await forward.send(request, body), _Form.of(request)
         if signal == "traces" and answer.status_code < 300 and form.is_otlp:
-            copied = partial(self._receiver.take_copy, is_json=form.is_json)
-            answer.background = BackgroundTask(copied, body, form.encoding)
+            self._receiver.take_copy(body, form.encoding, is_json=form.is_json)
         return answer
 
 

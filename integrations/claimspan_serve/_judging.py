@@ -1,115 +1,283 @@
-"""Hands the records of whole traces to a monitor, and has its scores stand beside these traces."""
+"""The process that judges: it reads what was put down, joins traces, and has their records scored.
+
+It is a process of its own so that no judge and no decoding takes the interpreter from the process
+that answers requests.
+"""
 
 from __future__ import annotations
 
-import threading
-from typing import Final
+import os
+import shutil
+import signal
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Final, NamedTuple
 
 from opentelemetry.context import Context
-from opentelemetry.sdk.resources import Resource
+from opentelemetry.metrics import CallbackOptions, Observation
+from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 from opentelemetry.sdk.trace import Span, SpanProcessor
 
+from claimspan.errors import ClaimspanError
 from claimspan_openinference import records_of_trace
-from claimspan_serve._traces import WaitingTraces, WholeTrace
-from claimspan_tracing import Monitor
-from claimspan_tracing.adapters import Key, guard_of, submit_ended
+from claimspan_serve._export import provider_for
+from claimspan_serve._head import AfterHead, head_rate
+from claimspan_serve._journal import RECORDS, Judged, Segments
+from claimspan_serve._options import options_from
+from claimspan_serve._receiver import RefusedError, read_body
+from claimspan_serve._traces import Outcome, Trace, WaitingTraces
+from claimspan_tracing import Facts, Monitor, RateSampler, semconv
+from claimspan_tracing.adapters import (
+    MonitorOptions,
+    checked_sampler,
+    guard_of,
+    is_under_way,
+    meter,
+    submit_ended,
+    unread_traces,
+)
+from claimspan_tracing.otlp.decoding import read_resource
 
-__all__ = ["Judging", "ResourceOfTrace"]
+__all__ = ["Heard", "judge_in"]
 
-MAX_RESOURCES: Final = 50_000
-"""Traces whose service is remembered until their scores are written, the last ones."""
+MAX_UNREAD: Final = 200
+"""Traces whose records the monitor may have to read. Further ones stay in the files."""
+
+MAX_UNREAD_BYTES: Final = 8 * 1024 * 1024
+"""Bytes of these, well below what a monitor keeps alive."""
 
 TICK_SECONDS: Final = 0.1
-"""How often is looked whether a trace is whole."""
+"""How often is looked whether a trace is whole, and told how far we are."""
+
+NICENESS: Final = 5
+"""How far this process stands back, so that requests are answered first."""
+
+_SAMPLE_REQUEST: Final = semconv.SAMPLE_REQUEST.encode()
 
 
-class ResourceOfTrace(SpanProcessor):
+class Heard(NamedTuple):
+    """What the process that takes requests says, each time that it is told how far we are."""
+
+    requests: Mapping[str, int]
+    """What became of requests there."""
+
+    is_pressed: bool
+    """Whether half of the room for requests is taken."""
+
+    seconds: float | None
+    """In how many seconds we have to end; None as long as we need not."""
+
+
+def judge_in(folder: Path, given: Mapping[str, object], link: Connection, *, is_kept: bool) -> None:
+    """Judge what is put down in a folder, until told to end or the other process has ended.
+
+    Args:
+        folder: Where requests and records are.
+        given: The options of service and monitor.
+        link: To the process that takes requests.
+        is_kept: Whether what waits is left for the next start.
+    """
+    # Who stops the service often stops each of its processes: the other one tells us in its time.
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, signal.SIG_IGN)
+    if hasattr(os, "nice"):
+        os.nice(NICENESS)
+    try:
+        judging = _Judging(folder, given, is_kept=is_kept)
+    except ClaimspanError as error:
+        link.send({"failed": str(error)})
+        return
+    link.send({})
+    judging.end(judging.run(link))
+    if judging.is_alone and not is_kept:  # it was killed, and its folder is left to us
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+class _ServiceOfTrace(SpanProcessor):
     """Gives each score the service of its trace.
 
     Backends sort spans into projects and services by their resource, so that a score with the
     resource of this service would stand in another project than what it is about.
     """
 
-    def __init__(self) -> None:
-        """Know no trace yet."""
-        self._resources: dict[int, Resource] = {}
-
-    def note(self, trace: WholeTrace) -> None:
-        """Remember the resource of a trace: that of its root, or else of its first span."""
-        top = next((each for each in trace.spans if each.parent is None), trace.spans[0])
-        context = top.get_span_context()
-        if context is not None:
-            self._resources[context.trace_id] = top.resource
-            if len(self._resources) > MAX_RESOURCES:
-                del self._resources[next(iter(self._resources))]
+    def __init__(self, judged: Judged) -> None:
+        self._judged = judged
 
     def on_start(self, span: Span, parent_context: Context | None = None) -> None:
         """Set the resource of a score."""
-        found = self._resources.get(span.get_span_context().trace_id)
-        if found is not None:
+        known = self._judged.get(span.get_span_context().trace_id)
+        if known is not None and known.resource:
+            found = read_resource(Resource.FromString(known.resource))
             span._resource = found  # pyright: ignore[reportPrivateUsage] - no public name; in the list of what we lean on
 
 
-class Judging:
-    """A thread that takes whole traces and submits their records to a monitor.
+class _Judging:
+    """Everything that the process consists of."""
 
-    What the monitor cannot take, it counts itself, as ``queue_full``.
-    """
+    def __init__(self, folder: Path, given: Mapping[str, object], *, is_kept: bool) -> None:
+        options, of_monitor = options_from(given)
+        self._options = options
+        self._is_kept = is_kept
+        # First: it waits until the process before has ended.
+        self._judged = Judged(folder)
+        self._segments = Segments(folder)
+        self._traces = WaitingTraces(
+            options.quiet, options.max_age, options.max_bytes, self._judged
+        )
+        provider = provider_for(options)
+        provider.add_span_processor(_ServiceOfTrace(self._judged))
+        sampler = checked_sampler(of_monitor.get("sample"))
+        self._by_ids = sampler if isinstance(sampler, RateSampler) else None
+        self._sampler = AfterHead(sampler)
+        own: MonitorOptions = {
+            "tracer_provider": provider,
+            "spool": folder / RECORDS,
+            "sample": self._sampler,
+        }
+        # No application is beside it in this process, to which a share of the core would belong.
+        usual: MonitorOptions = {"max_cpu_share": 1.0}
+        self._monitor = Monitor(**usual | of_monitor | own)
+        self._counts = Counter[str](not_judged=0, unreadable_spans=0)
+        self._requests = Counter[str]()
+        """Counted by the other process."""
 
-    def __init__(
-        self,
-        monitor: Monitor,
-        traces: WaitingTraces,
-        resources: ResourceOfTrace,
-        *,
-        query_key: Key | None = None,
-        response_key: Key | None = None,
-    ) -> None:
-        """Set who judges.
+        self._under_way: list[Trace] = []
+        """Those whose records the monitor may have to read."""
 
-        Args:
-            monitor: Takes the records.
-            traces: Where whole traces come from.
-            resources: Told of each trace before its scores are written.
-            query_key: Where the question is; as in ``ClaimspanSpanProcessor``.
-            response_key: Where the answer is.
-        """
-        self._monitor = monitor
-        self._traces = traces
-        self._resources = resources
-        self._query_key = query_key
-        self._response_key = response_key
-        self._has_ended = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="claimspan-serve", daemon=True)
+        self._is_pressed = False
+        self.is_alone = False
+        """Whether the other process has ended."""
 
-    def start(self) -> None:
-        """Begin."""
-        self._thread.start()
+        counted = (
+            (semconv.SERVE_SPANS, lambda: self._traces.counts, "{span}"),
+            (semconv.SERVE_REQUESTS, lambda: self._requests + self._counts, "{request}"),
+        )
+        for name, counts, unit in counted:
+            meter().create_observable_counter(name, [_observed(counts)], unit=unit)
 
-    def end(self, timeout: float) -> bool:
-        """Judge the traces whose root has come, and wait for scores.
+    def run(self, link: Connection) -> float:
+        """Judge until the other process says so, or has ended; returns the seconds for the end."""
+        while True:
+            until = time.monotonic() + TICK_SECONDS
+            while time.monotonic() < until and self._read_one():
+                pass
+            self._look()
+            time.sleep(max(0.0, until - time.monotonic()))
+            try:
+                link.send(self.state())
+                heard = Heard(*link.recv())
+            except (EOFError, OSError):
+                self.is_alone = True
+                return self._options.exit_timeout
+            self._requests = Counter(heard.requests)
+            self._is_pressed = heard.is_pressed
+            if heard.seconds is not None:
+                return heard.seconds
 
-        Args:
-            timeout: Seconds that all of it may take.
-
-        Returns:
-            Whether everything was written.
-        """
-        self._has_ended.set()
-        self._thread.join(timeout / 2)
-        return self._monitor.shutdown(timeout / 2)
-
-    def _run(self) -> None:
-        while not self._has_ended.wait(TICK_SECONDS):
-            for trace in self._traces.due():
-                self._submit(trace)
-        for trace in self._traces.end():
+    def end(self, seconds: float) -> None:
+        """Judge what is whole, or all that has its root if it is not kept for the next start."""
+        deadline = time.monotonic() + seconds
+        half = time.monotonic() + seconds / 2
+        while time.monotonic() < half and self._read_one():
+            pass
+        for trace in () if self._is_kept else self._traces.end():
+            while self._is_busy and time.monotonic() < half:
+                time.sleep(TICK_SECONDS / 10)
+                self._look_back()
             self._submit(trace)
+        self._look()
+        if not self._is_kept:  # else what waits is judged after the next start
+            self._monitor.flush(max(0.0, deadline - time.monotonic()))
+        self._monitor.shutdown(max(0.0, deadline - time.monotonic()))
 
-    def _submit(self, trace: WholeTrace) -> None:
+    def state(self) -> Mapping[str, Mapping[str, int]]:
+        """How far it is, for ``/healthz``."""
+        return {
+            "requests": dict(self._counts),
+            "spans": dict(self._traces.counts),
+            "waiting": self._traces.waiting,
+            "records": asdict(self._monitor.stats),
+        }
+
+    def _read_one(self) -> bool:
+        """Read a request, if there is one and room for it."""
+        entry = self._segments.next() if self._traces.has_room else None
+        if entry is None:
+            return False
         with guard_of(self._monitor):
-            self._resources.note(trace)
-            keys = {"query_key": self._query_key, "response_key": self._response_key}
-            for record in records_of_trace(trace.spans, **keys):
-                submit_ended(self._monitor, record)
-        self._traces.release(trace)
+            try:
+                read, size = read_body(
+                    entry.body, entry.is_packed, entry.is_json, self._options.max_request_bytes
+                )
+            except RefusedError:  # forwarded as it was
+                self._counts["not_judged"] += 1
+                return True
+            self._counts["unreadable_spans"] += read.rejected
+            self._traces.add(read.sent, size, entry.position)
+        return True
+
+    def _look(self) -> None:
+        """Hand on the traces that are whole, and let go of what is safe elsewhere."""
+        self._look_back()
+        for trace in () if self._is_busy else self._traces.due(is_pressed=self._is_pressed):
+            self._submit(trace)
+            if self._is_busy:
+                break
+        self._traces.keep()
+        self._segments.delete(self._traces.needed)
+
+    def _look_back(self) -> None:
+        unread, under_way = unread_traces(self._monitor), self._under_way
+        self._under_way = [each for each in under_way if each.id in unread]
+        for each in under_way:
+            if each.id not in unread:
+                self._sampler.rates.pop(each.id, None)
+                self._traces.release(each)
+
+    @property
+    def _is_busy(self) -> bool:
+        """Whether the monitor has to read enough, and further traces stay in their files."""
+        under_way = self._under_way
+        return len(under_way) >= MAX_UNREAD or sum(t.n_bytes for t in under_way) > MAX_UNREAD_BYTES
+
+    def _submit(self, trace: Trace) -> None:
+        if not self._may_be_sampled(trace):
+            self._traces.release(trace, Outcome.NOT_SAMPLED)
+            return
+        with guard_of(self._monitor):
+            self._sampler.rates[trace.id] = head_rate(trace.top.message.trace_state)
+            keys = {
+                "query_key": self._options.query_key,
+                "response_key": self._options.response_key,
+            }
+            for record in records_of_trace(self._traces.read(trace), **keys):
+                # Read once more after a kill, it may be in the spool of the process before.
+                if not is_under_way(self._monitor, record):
+                    submit_ended(self._monitor, record)
+        self._under_way.append(trace)
+
+    def _may_be_sampled(self, trace: Trace) -> bool:
+        """Whether a share takes a record of a trace: it is decided by the ids of the record's root.
+
+        A request that says itself whether it is judged is read in any case.
+        """
+        by_ids = self._by_ids
+        return by_ids is None or any(
+            by_ids.decide(Facts(trace_id=each.trace_id, span_id=each.span_id)).sampled
+            or _SAMPLE_REQUEST in each.message.SerializeToString()
+            for each in trace.spans.values()
+        )
+
+
+def _observed(counts: Callable[[], Mapping[str, int]]) -> Callable[..., Iterable[Observation]]:
+    """What a counter of OpenTelemetry shows of counts that are kept here."""
+
+    def observe(_: CallbackOptions) -> Iterable[Observation]:
+        outcome = semconv.SERVE_OUTCOME
+        return [Observation(number, {outcome: kind}) for kind, number in counts().items()]
+
+    return observe

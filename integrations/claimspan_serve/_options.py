@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -16,18 +16,20 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    JsonValue,
     ValidationError,
     model_validator,
 )
 
 from claimspan.cost.budget import Budget
 from claimspan.errors import ConfigError
+from claimspan.judges import default_judge
 from claimspan.loading import load_object
 from claimspan.text.shapes import is_list, is_mapping
 from claimspan_tracing import Alert
 from claimspan_tracing.adapters import EXIT_TIMEOUT, MonitorOptions
 
-__all__ = ["ServeOptions", "monitor_options", "options_from", "read_config"]
+__all__ = ["ServeOptions", "monitor_options", "options_from", "read_config", "serve_options"]
 
 _MIB: Final = 1024 * 1024
 _SINKS: Final = "claimspan.sinks"
@@ -37,12 +39,14 @@ Signal = Literal["traces", "logs", "metrics"]
 
 
 def _as_list(value: object) -> object:
-    return [value] if isinstance(value, str) else value
+    return [value] if isinstance(value, str) or is_mapping(value) else value
 
 
 _Port = Annotated[int, Field(ge=0, le=65_535)]
 _Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 _Bytes = Annotated[int, Field(ge=1)]
+_Named = str | Annotated[dict[str, dict[str, JsonValue]], Field(min_length=1, max_length=1)]
+"""What is made of a name, or of a name with options."""
 
 
 class ServeOptions(BaseModel):
@@ -77,8 +81,16 @@ class ServeOptions(BaseModel):
     export_signals: Annotated[tuple[Signal, ...], BeforeValidator(_as_list)] = ("traces",)
     """What of the scores is exported: spans, log events, metrics."""
 
-    sinks: Annotated[tuple[str, ...], BeforeValidator(_as_list)] = ()
-    """``phoenix``, ``mlflow``, ``langfuse``, or ``path.py:name`` of a sink."""
+    sinks: Annotated[tuple[_Named, ...], BeforeValidator(_as_list)] = ()
+    """``phoenix``, ``mlflow``, ``langfuse``, or ``path.py:name`` of a sink. A name with the options
+    of its class is a table of one line: ``{phoenix: {documents: false}}``."""
+
+    judge_options: dict[str, JsonValue] = Field(default_factory=dict[str, JsonValue])
+    """Options of the judge that ``judge`` names, such as ``model``."""
+
+    spool: Path | None = None
+    """Folder in which requests and records wait, so that a SIGKILL loses none. None takes one of
+    its own, which goes with the service."""
 
     quiet: _Seconds = 5.0
     """Seconds without a further span after which a trace with a root is whole."""
@@ -123,6 +135,14 @@ class ServeOptions(BaseModel):
         return next((url for url in self.forward if _transport(url) == transport), None)
 
 
+_OF_MONITOR: Final = (
+    MonitorOptions.__annotations__.keys()
+    - ServeOptions.model_fields
+    - {"tracer_provider", "serverless"}
+)
+"""The service makes its provider, and its records have no call that could wait for them."""
+
+
 def _is_loopback(host: str) -> bool:
     try:
         return ipaddress.ip_address(host).is_loopback
@@ -156,38 +176,47 @@ def read_config(path: Path) -> dict[str, object]:
     return {str(name): value for name, value in found.items()}
 
 
-def options_from(given: Mapping[str, object]) -> tuple[ServeOptions, MonitorOptions]:
-    """Return the options of the service, and those of its monitor.
+def serve_options(given: Mapping[str, object]) -> ServeOptions:
+    """Return the options of the service.
 
     Args:
-        given: Both, by name.
+        given: Those of its monitor as well, by name.
 
     Raises:
-        ConfigError: A name is unknown, or a value cannot work.
+        ConfigError: A name is unknown, or a value of the service cannot work.
     """
     ours = ServeOptions.model_fields
-    # The service makes its provider, and its records have no call that could wait for them.
-    theirs = MonitorOptions.__annotations__.keys() - ours - {"tracer_provider", "serverless"}
-    for name in given.keys() - ours - theirs:
-        meant = get_close_matches(name, [*ours, *theirs], n=1)
+    for name in given.keys() - ours - _OF_MONITOR:
+        meant = get_close_matches(name, [*ours, *_OF_MONITOR], n=1)
         told = f"did you mean {meant[0]}?" if meant else "see docs/beside.md for all"
         raise ConfigError(f"claimspan serve has no option {name!r}: {told}")
-    # An option without a value, as YAML may have it, is one that is not given.
-    given = {name: value for name, value in given.items() if value is not None}
     try:
-        options = ServeOptions.model_validate({k: given[k] for k in given.keys() & ours})
+        # An option without a value, as YAML may have it, is one that is not given.
+        return ServeOptions.model_validate(
+            {k: v for k, v in given.items() if k in ours and v is not None}
+        )
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False)[0]
         where = ".".join(map(str, first["loc"]))
         told = first["msg"].removeprefix("Value error, ")
         raise ConfigError(f"{where}: {told}" if where else told) from None
-    return options, monitor_options(
-        {k: given[k] for k in given.keys() & theirs}, options.sinks, options.exit_timeout
-    )
+
+
+def options_from(given: Mapping[str, object]) -> tuple[ServeOptions, MonitorOptions]:
+    """Return the options of the service, and those of its monitor.
+
+    Raises:
+        ConfigError: As ``serve_options`` and ``monitor_options``.
+    """
+    options = serve_options(given)
+    theirs = {k: v for k, v in given.items() if k in _OF_MONITOR and v is not None}
+    if options.judge_options:
+        theirs["judge"] = _judge(theirs.get("judge"), options.judge_options)
+    return options, monitor_options(theirs, options.sinks, options.exit_timeout)
 
 
 def monitor_options(
-    given: Mapping[str, object], sinks: tuple[str, ...], exit_timeout: float
+    given: Mapping[str, object], sinks: Sequence[_Named], exit_timeout: float
 ) -> MonitorOptions:
     """Return options of a monitor, with the objects that a file can only name.
 
@@ -195,8 +224,18 @@ def monitor_options(
         ConfigError: An object cannot be found or made. ``Monitor`` checks all else.
     """
     made = {name: _MAKERS.get(name, _as_it_is)(name, value) for name, value in given.items()}
-    made["sinks"] = [_sink(name) for name in sinks]
+    made["sinks"] = [
+        _sink(name, options)
+        for each in sinks
+        for name, options in (each if isinstance(each, dict) else {each: {}}).items()
+    ]
     return cast(MonitorOptions, made | {"exit_timeout": exit_timeout})
+
+
+def _judge(name: object, options: Mapping[str, JsonValue]) -> object:
+    if name is not None and not isinstance(name, str):
+        raise ConfigError("judge_options go with the name of a judge: give judge as a text")
+    return default_judge(name, options=options)
 
 
 def _as_it_is(_: str, value: object) -> object:
@@ -216,8 +255,8 @@ def _alerts(name: str, value: object) -> object:
     return [_made(Alert, name, each) for each in value] if is_list(value) else value
 
 
-def _made(kind: Callable[..., object], name: str, value: object) -> object:
-    if not is_mapping(value):
+def _made(kind: object, name: str, value: object) -> object:
+    if not is_mapping(value) or not callable(kind):
         raise ConfigError(f"{name} is no table: write its fields below it, one a line")
     try:
         return kind(**{str(key): each for key, each in value.items()})
@@ -233,13 +272,15 @@ _MAKERS: Final[Mapping[str, Callable[[str, object], object]]] = {
 """Option to what makes its value of what YAML can hold."""
 
 
-def _sink(name: str) -> object:
+def _sink(name: str, options: Mapping[str, JsonValue]) -> object:
     if ":" in name:
-        return load_object(name)
-    known = {each.name: each for each in entry_points(group=_SINKS)}
-    if name not in known:
-        meant = get_close_matches(name, known, n=1)
-        told = f"did you mean {meant[0]}?" if meant else f"there are {', '.join(sorted(known))}"
-        raise ConfigError(f"there is no sink {name!r}: {told}, or path.py:name of one of your own")
-    kind: Callable[[], object] = known[name].load()
-    return kind()
+        found = load_object(name)
+    else:
+        known = {each.name: each for each in entry_points(group=_SINKS)}
+        if name not in known:
+            meant = get_close_matches(name, known, n=1)
+            told = f"did you mean {meant[0]}?" if meant else f"there are {', '.join(sorted(known))}"
+            raise ConfigError(f"there is no sink {name!r}: {told}, or path.py:name of your own")
+        found = known[name].load()
+    # An object of one's own is the sink itself, unless it is given options to be made with.
+    return found if ":" in name and not options else _made(found, f"sinks.{name}", options)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 import zlib
 from collections import Counter
-from functools import partial
+from collections.abc import Mapping
 from typing import Final
 
 from google.protobuf.duration_pb2 import Duration
@@ -17,16 +16,19 @@ from google.rpc.status_pb2 import Status  # type: ignore[import-untyped]  # as a
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 
 from claimspan.errors import ClaimspanError, PayloadError
-from claimspan_serve._traces import WaitingTraces
+from claimspan_serve._journal import Journal
 from claimspan_tracing.otlp.decoding import DecodedSpans, spans_of_json, spans_of_protobuf
 
-__all__ = ["RETRY_SECONDS", "Receiver", "RefusedError", "encoded", "full", "too_large", "unpacked"]
+__all__ = ["RETRY_SECONDS", "Receiver", "RefusedError", "encoded", "full", "read_body", "too_large"]
 
 RETRY_SECONDS: Final = 5
 """What a client is told to wait while too much waits here; in that time traces become whole."""
 
 SMALL: Final = 256 * 1024
 """Bytes of a request that is read in a few milliseconds."""
+
+_PACKINGS: Final[Mapping[str, bool]] = {"": False, "identity": False, "gzip": True}
+"""Content encoding to whether the body is packed by gzip."""
 
 _CODES: Final = {400: 3, 401: 16, 404: 12, 413: 8, 415: 3, 429: 8, 502: 14, 503: 14}
 """Status of HTTP to the code of gRPC that says the same."""
@@ -58,28 +60,23 @@ class RefusedError(ClaimspanError):
 
 
 class Receiver:
-    """Reads the spans of requests, and counts what cannot be read or taken."""
+    """Puts requests down for who judges, and counts those that it cannot take."""
 
-    def __init__(self, traces: WaitingTraces, max_request_bytes: int) -> None:
-        """Set where spans go.
+    def __init__(self, journal: Journal, max_request_bytes: int) -> None:
+        """Set where requests go.
 
         Args:
-            traces: Takes them.
+            journal: Takes them.
             max_request_bytes: Of one request, with and without compression.
         """
         self.max_request_bytes: Final = max_request_bytes
-        self._traces = traces
-        self._counts = Counter[str](taken=0, refused=0, not_judged=0, unreadable_spans=0)
-        self._lock = threading.Lock()
+        self.counts: Final = Counter[str](taken=0, refused=0, not_judged=0)
+        """Requests that were put down or refused, and copies that were not put down."""
 
-    @property
-    def counts(self) -> dict[str, int]:
-        """Requests that were read or refused, copies that were not, and unreadable spans."""
-        with self._lock:
-            return dict(self._counts)
+        self._journal = journal
 
-    def take(self, body: bytes, encoding: str = "", *, is_json: bool = False) -> Message:
-        """Take the spans of a request.
+    async def take(self, body: bytes, encoding: str = "", *, is_json: bool = False) -> Message:
+        """Take a request, which is acknowledged by the answer.
 
         Args:
             body: As it came.
@@ -87,76 +84,74 @@ class Receiver:
             is_json: Whether it is JSON, and not protobuf.
 
         Returns:
-            The answer: a partial success if some spans could not be read.
+            The answer: a partial success if some spans cannot be read.
 
         Raises:
             RefusedError: It is no OTLP, too large, of an unknown compression, or there is no room
                 for it now.
         """
         try:
-            read, size = self._read(body, encoding, is_json)
+            packing = _PACKINGS.get(encoding.strip().lower())
+            if packing is None:
+                raise RefusedError(415, "the content encoding is unknown: send gzip, or none")
+            given = body, packing, is_json, self.max_request_bytes
+            if not self._journal.has_room(len(body)):
+                raise full()
+            if len(body) <= SMALL:
+                read, _ = read_body(*given)
+            else:  # the requests beside a large one are not kept waiting
+                read, _ = await asyncio.to_thread(read_body, *given)
+            if not self._journal.append(body, is_json=is_json, is_packed=packing):
+                raise full()
         except RefusedError:
-            self._count(refused=1)
+            self.counts["refused"] += 1
             raise
-        self._count(taken=1, unreadable_spans=read.rejected)
-        self._traces.add(read.spans, size)
+        self.counts["taken"] += 1
         answer = ExportTraceServiceResponse()
         if read.rejected:
             answer.partial_success.rejected_spans = read.rejected
             answer.partial_success.error_message = f"a span has {read.problem}"
         return answer
 
-    async def take_apart(
-        self, body: bytes, encoding: str = "", *, is_json: bool = False
-    ) -> Message:
-        """As ``take``, without keeping the requests beside a large one waiting."""
-        take = partial(self.take, body, encoding, is_json=is_json)
-        return take() if len(body) <= SMALL else await asyncio.to_thread(take)
-
-    async def take_copy(self, body: bytes, encoding: str = "", *, is_json: bool = False) -> None:
-        """As ``take``, of a request that was forwarded: what cannot be taken is counted alone."""
-        try:
-            await self.take_apart(body, encoding, is_json=is_json)
-        except RefusedError:
-            self._count(not_judged=1)
-
-    def _count(self, **numbers: int) -> None:
-        with self._lock:
-            self._counts.update(numbers)
-
-    def _read(self, body: bytes, encoding: str, is_json: bool) -> tuple[DecodedSpans, int]:
-        if not self._traces.has_room(len(body)):
-            raise full()
-        plain = unpacked(body, encoding, self.max_request_bytes)
-        if not self._traces.has_room(len(plain)):
-            raise full()
-        try:
-            return spans_of_json(plain) if is_json else spans_of_protobuf(plain), len(plain)
-        except PayloadError as error:
-            told = f"the body is {error.reason}: send an ExportTraceServiceRequest of OTLP"
-            raise RefusedError(400, told) from None
+    def take_copy(self, body: bytes, encoding: str = "", *, is_json: bool = False) -> None:
+        """Take a request that was forwarded; one that there is no room for is counted alone."""
+        packing = _PACKINGS.get(encoding.strip().lower())
+        is_taken = packing is not None and self._journal.append(
+            body, is_json=is_json, is_packed=packing
+        )
+        self.counts["taken" if is_taken else "not_judged"] += 1
 
 
-def unpacked(body: bytes, encoding: str, max_bytes: int) -> bytes:
-    """Undo the compression of a request.
+def read_body(
+    body: bytes, is_packed: bool, is_json: bool, max_bytes: int
+) -> tuple[DecodedSpans, int]:
+    """Read a request as it came.
+
+    Returns:
+        Its spans, and its bytes without compression.
 
     Raises:
-        RefusedError: It is larger than ``max_bytes``, or its compression is unknown or broken.
+        RefusedError: It is no OTLP, is larger than ``max_bytes``, or its compression is broken.
     """
-    if encoding.strip().lower() in ("", "identity"):
-        plain = body
-    elif encoding.strip().lower() == "gzip":
-        unpacking = zlib.decompressobj(wbits=31)
-        try:
-            plain = unpacking.decompress(body, max_bytes + 1)
-        except zlib.error:
-            raise RefusedError(400, "the body is no gzip: send what the header says") from None
-        if len(plain) <= max_bytes and (unpacking.unused_data or not unpacking.eof):
-            raise RefusedError(400, "the body is not one whole stream of gzip: send it again")
-    else:
-        raise RefusedError(415, "the content encoding is unknown: send gzip, or no encoding")
+    plain = _unpacked(body, max_bytes) if is_packed else body
     if max(len(plain), len(body)) > max_bytes:
         raise too_large(max_bytes)
+    try:
+        return spans_of_json(plain) if is_json else spans_of_protobuf(plain), len(plain)
+    except PayloadError as error:
+        told = f"the body is {error.reason}: send an ExportTraceServiceRequest of OTLP"
+        raise RefusedError(400, told) from None
+
+
+def _unpacked(body: bytes, max_bytes: int) -> bytes:
+    """Undo the compression of a request, as far as one may be long."""
+    unpacking = zlib.decompressobj(wbits=31)
+    try:
+        plain = unpacking.decompress(body, max_bytes + 1)
+    except zlib.error:
+        raise RefusedError(400, "the body is no gzip: send what the header says") from None
+    if len(plain) <= max_bytes and (unpacking.unused_data or not unpacking.eof):
+        raise RefusedError(400, "the body is not one whole stream of gzip: send it again")
     return plain
 
 

@@ -7,29 +7,26 @@ import gc
 import signal
 import socket
 import ssl
-import sys
 import time
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from shutil import rmtree
+from tempfile import mkdtemp
 from types import FrameType
 from typing import Final
 
 import grpc
 import uvicorn
-from opentelemetry.metrics import CallbackOptions, Observation
 from starlette.applications import Starlette
 
 from claimspan.errors import ConfigError
-from claimspan_serve._export import provider_for
 from claimspan_serve._forward import Credentials, GrpcForward, HttpForward
 from claimspan_serve._grpc import grpc_server
 from claimspan_serve._http import application
-from claimspan_serve._judging import Judging, ResourceOfTrace
-from claimspan_serve._options import ServeOptions
+from claimspan_serve._journal import Journal
+from claimspan_serve._options import serve_options
 from claimspan_serve._receiver import Receiver
-from claimspan_serve._traces import WaitingTraces
-from claimspan_tracing import Monitor, semconv
-from claimspan_tracing.adapters import MonitorOptions, meter
+from claimspan_serve._supervision import JudgingProcess, added
 
 __all__ = ["Service"]
 
@@ -40,76 +37,79 @@ KEEP_ALIVE_SECONDS: Final = 75
 """How long such a one is kept. Exporters send every five seconds, or every minute, and one whose
 connection is closed as it sends loses its batch."""
 
-SWITCH_SECONDS: Final = 0.0005
-"""After how long a thread that computes makes way for another one."""
-
 _REQUESTS_SHARE: Final = 0.2
 """Of the time at the end, what requests under way may take."""
 
 
 class Service:
-    """Everything that one process of ``claimspan serve`` consists of."""
+    """Everything that the process consists of which takes requests."""
 
-    def __init__(self, options: ServeOptions, monitor: MonitorOptions) -> None:
+    def __init__(self, given: Mapping[str, object]) -> None:
         """Make all parts, and open no port yet.
 
         Args:
-            options: Of the service.
-            monitor: Of its monitor.
+            given: The options of service and monitor, as ``serve_options`` takes them.
 
         Raises:
-            ConfigError: An option of the monitor cannot work, or a file of TLS cannot be read.
+            ConfigError: An option of the service cannot work.
         """
-        self._options = options
+        self._options = options = serve_options(given)
         self._credentials = Credentials(options.token)
-        resources = ResourceOfTrace()
-        provider = provider_for(options)
-        provider.add_span_processor(resources)
-        self._monitor = Monitor(**monitor | {"tracer_provider": provider})
-        self._traces = WaitingTraces(options.quiet, options.max_age, options.max_bytes)
-        self._receiver = Receiver(self._traces, options.max_request_bytes)
-        self._judging = Judging(
-            self._monitor,
-            self._traces,
-            resources,
-            query_key=options.query_key,
-            response_key=options.response_key,
-        )
+        is_kept = options.spool is not None
+        self._folder = options.spool or Path(mkdtemp(prefix="claimspan-serve-"))
+        try:
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._journal = Journal(self._folder, options.max_bytes)
+        except OSError as error:
+            raise ConfigError(
+                f"spool {str(self._folder)!r} can be no folder ({type(error).__name__}): give the "
+                "path of one that can be written"
+            ) from None
+        self._receiver = Receiver(self._journal, options.max_request_bytes)
+        self._judging = JudgingProcess(self._folder, given, self._look, is_kept=is_kept)
         self._is_ready = False
-        of_spans, of_requests = lambda: self._traces.counts, lambda: self._receiver.counts
-        meter().create_observable_counter(semconv.SERVE_SPANS, [_observed(of_spans)], unit="{span}")
-        meter().create_observable_counter(
-            semconv.SERVE_REQUESTS, [_observed(of_requests)], unit="{request}"
-        )
+        self._end_by = time.monotonic()
 
     def health(self) -> Mapping[str, object]:
         """What ``/healthz`` shows: what became of requests, spans and records."""
+        told = self._judging.state
         return {
             "ready": self._is_ready,
-            "requests": self._receiver.counts,
-            "spans": self._traces.counts,
-            "waiting": self._traces.waiting,
-            "records": asdict(self._monitor.stats),
+            **told,
+            "requests": added(told.get("requests", {}), self._receiver.counts),
+            "waiting": {**told.get("waiting", {}), "journal_bytes": self._journal.n_bytes},
         }
 
+    def _look(self) -> tuple[Mapping[str, int], bool]:
+        """What the judging process wants to know; called on a thread of its own."""
+        self._journal.refresh()
+        is_pressed = self._journal.n_bytes > self._options.max_bytes // 2
+        return dict(self._receiver.counts), is_pressed
+
     def run(self, tell: Callable[[str], None]) -> None:
-        """Serve until SIGTERM or SIGINT, judge what is complete, and return.
+        """Serve until SIGTERM or SIGINT, have judged what is complete, and return.
 
         Args:
             tell: Gets a line for people as soon as requests are taken.
 
         Raises:
-            ConfigError: A port is taken.
+            ConfigError: A port is taken, a file of TLS cannot be read, or an option of the monitor
+                cannot work.
         """
-        # What has been imported stays: a full collection would stop all requests to look at it.
-        gc.collect()
-        gc.freeze()
-        # The thread that answers requests would wait for 5 ms wherever one that judges computes.
-        sys.setswitchinterval(SWITCH_SECONDS)
-        # uvicorn ends by the signal, and raises it anew for who was there before: for nobody here.
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, _do_nothing)
-        asyncio.run(self._serve(tell))
+        try:
+            self._judging.start()
+            # What has been imported stays: a full collection would stop all to look at it.
+            gc.collect()
+            gc.freeze()
+            # uvicorn ends by the signal, and raises it anew for who was there before: for nobody.
+            for number in (signal.SIGTERM, signal.SIGINT):
+                signal.signal(number, _do_nothing)
+            asyncio.run(self._serve(tell))
+        finally:
+            self._judging.end(self._end_by - time.monotonic())
+            self._journal.close()
+            if self._options.spool is None:
+                rmtree(self._folder, ignore_errors=True)
 
     async def _serve(self, tell: Callable[[str], None]) -> None:
         options, limit = self._options, self._receiver.max_request_bytes
@@ -132,7 +132,6 @@ class Service:
             grpc_port = self._add_port(rpc) if takes_grpc else 0
             with _listening(options.host, options.http_port) as listening:
                 await rpc.start()
-                self._judging.start()
 
                 def started(port: int) -> None:
                     self._is_ready = True
@@ -145,9 +144,8 @@ class Service:
                 await _Http(self._http_config(http), started).serve(sockets=[listening])
         finally:
             self._is_ready = False
-            until = time.monotonic() + options.exit_timeout
+            self._end_by = time.monotonic() + options.exit_timeout
             await rpc.stop(options.exit_timeout * _REQUESTS_SHARE)
-        await asyncio.to_thread(self._judging.end, until - time.monotonic())
         for each in (http_to, grpc_to):
             if each is not None:
                 await each.aclose()
@@ -230,13 +228,3 @@ def _unreadable(error: OSError) -> ConfigError:
     return ConfigError(
         f"cannot read {str(error.filename)!r} ({type(error).__name__}): give the path of a PEM file"
     )
-
-
-def _observed(counts: Callable[[], Mapping[str, int]]) -> Callable[..., Iterable[Observation]]:
-    """What a counter of OpenTelemetry shows of counts that are kept here."""
-
-    def observe(_: CallbackOptions) -> Iterable[Observation]:
-        outcome = semconv.SERVE_OUTCOME
-        return [Observation(number, {outcome: kind}) for kind, number in counts().items()]
-
-    return observe

@@ -6,7 +6,6 @@ services of a trace for itself. Nothing says which span is the last one.
 
 from __future__ import annotations
 
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -16,9 +15,11 @@ from typing import Final
 
 from opentelemetry.sdk.trace import ReadableSpan
 
+from claimspan_serve._journal import Judged, JudgedTrace, segment_of
+from claimspan_tracing.otlp.decoding import SentSpan
 from claimspan_tracing.semconv import SCOPE
 
-__all__ = ["Outcome", "WaitingTraces", "WholeTrace"]
+__all__ = ["Outcome", "Trace", "WaitingTraces"]
 
 MAX_TRACES: Final = 50_000
 """Traces that wait at once. Of more, those that were quiet the longest are given up."""
@@ -32,15 +33,15 @@ MAX_DEPTH: Final = 256
 MAX_SHARE: Final = 4
 """One trace may take a quarter of all bytes."""
 
-MAX_KNOWN: Final = 100_000
-"""Traces that were judged whose ids are remembered, the last ones."""
-
 
 class Outcome(StrEnum):
     """What became of a span that was read; each has exactly one, unless its trace still waits."""
 
     JOINED = "joined"
     """Its trace was whole, and was looked through for records."""
+
+    NOT_SAMPLED = "not_sampled"
+    """The ids of its trace say that no record of it would be judged: it was not read further."""
 
     DUPLICATE = "duplicate"
     """It had come before: exporters try again."""
@@ -61,26 +62,40 @@ class Outcome(StrEnum):
     """The root of its trace had not come when the service ended."""
 
 
-@dataclass(frozen=True, slots=True)
-class WholeTrace:
-    """The spans of a trace, to be judged; their bytes count until ``WaitingTraces.release``."""
+@dataclass(slots=True, eq=False)
+class Trace:
+    """Spans of one trace, those that have come."""
 
-    spans: Sequence[ReadableSpan]
-    n_bytes: int
+    id: int
+    spans: dict[tuple[int, int], SentSpan] = field(default_factory=dict[tuple[int, int], SentSpan])
+    segments: set[int] = field(default_factory=set[int])
+    """The files that have the requests with these spans."""
 
+    position: int = -1
+    """Of the last one of these requests."""
 
-@dataclass(slots=True)
-class _Trace:
-    spans: dict[tuple[int, int | None], ReadableSpan] = field(
-        default_factory=dict[tuple[int, int | None], ReadableSpan]
-    )
     n_bytes: int = 0
     last: float = 0.0
+    """Seconds at which it came."""
+
     has_root: bool = False
+    resource: bytes = b""
+    """By what its root was made, as OTLP has it, once it was read."""
+
+    @property
+    def top(self) -> SentSpan:
+        """The root, or else the first span that has come."""
+        sent = [*self.spans.values()]
+        return next((each for each in sent if not each.parent_id), sent[0])
+
+    @property
+    def judged(self) -> JudgedTrace:
+        """What is to be known of it from now on."""
+        return JudgedTrace(self.position, Outcome.LATE if self.has_root else "", self.resource)
 
 
 class WaitingTraces:
-    """Joins spans to traces, whatever their order; safe to use from several threads.
+    """Joins spans to traces, whatever their order.
 
     A trace is whole when its root has come and then nothing more for ``quiet`` seconds. If
     another exporter has the root, it is whole after ``max_age`` seconds without a span, or after
@@ -96,6 +111,7 @@ class WaitingTraces:
         quiet: float,
         max_age: float,
         max_bytes: int,
+        judged: Judged,
         *,
         max_traces: int = MAX_TRACES,
         clock: Callable[[], float] = time.monotonic,
@@ -106,139 +122,146 @@ class WaitingTraces:
             quiet: Seconds without a further span after which a trace with a root is whole.
             max_age: The same of a trace without one.
             max_bytes: Bytes of all requests whose spans wait, as OTLP has them uncompressed.
+            judged: Remembers the traces that are over.
             max_traces: Traces that may wait.
             clock: Returns seconds.
         """
         self._quiet = quiet
         self._max_age = max_age
         self._max_bytes = max_bytes
+        self._judged = judged
         self._max_traces = max_traces
         self._clock = clock
         # A trace moves to the end of its dict with every span: the first was quiet the longest.
-        self._rooted: dict[int, _Trace] = {}
-        self._rootless: dict[int, _Trace] = {}
-        self._known: dict[int, Outcome] = {}
+        self._rooted: dict[int, Trace] = {}
+        self._rootless: dict[int, Trace] = {}
+        self._over: list[tuple[Trace, JudgedTrace]] = []
         self._n_bytes = 0
-        self._counts: Counter[Outcome] = Counter()
-        self._lock = threading.Lock()
+        self.counts: Final = Counter[str](dict.fromkeys(Outcome, 0))
+        """Number of spans by what became of them."""
 
-    @property
-    def counts(self) -> dict[str, int]:
-        """Number of spans by what became of them, in words for people and metrics."""
-        with self._lock:
-            return {outcome.value: self._counts[outcome] for outcome in Outcome}
+        self.needed: Final = Counter[int]()
+        """How many traces need each file."""
 
     @property
     def waiting(self) -> dict[str, int]:
         """How many traces wait, and the bytes that these and the ones under way take."""
-        with self._lock:
-            return {"traces": len(self._rooted) + len(self._rootless), "bytes": self._n_bytes}
+        return {"traces": len(self._rooted) + len(self._rootless), "bytes": self._n_bytes}
 
-    def has_room(self, n_bytes: int) -> bool:
-        """Whether a request of this size fits into the bounds."""
-        return self._n_bytes + n_bytes <= self._max_bytes
+    @property
+    def has_room(self) -> bool:
+        """Whether a further request fits into the bounds."""
+        return self._n_bytes < self._max_bytes
 
-    def add(self, spans: Sequence[ReadableSpan], n_bytes: int) -> None:
+    def add(self, spans: Sequence[SentSpan], n_bytes: int, position: int) -> None:
         """Add the spans of a request.
 
         Args:
             spans: They may be of many traces.
             n_bytes: Size of the request; each span counts as an equal part of it.
+            position: Where the request is kept; it grows from one to the next.
         """
-        share = -(-n_bytes // max(1, len(spans)))
-        with self._lock:
-            now = self._clock()
-            for span in spans:
-                outcome = self._add(span, share, now)
-                if outcome is not None:
-                    self._counts[outcome] += 1
-            while len(self._rooted) + len(self._rootless) > self._max_traces:
-                quietest = self._rootless or self._rooted
-                self._give_up(quietest, next(iter(quietest)), Outcome.CROWDED_OUT)
+        share, now = -(-n_bytes // max(1, len(spans))), self._clock()
+        for span in spans:
+            over = self._judged.get(span.trace_id)
+            if over is not None and position <= over.position:
+                continue  # read once more after the process before had ended: counted there
+            if span.scope_name == SCOPE:
+                self.counts[Outcome.OWN] += 1
+            elif over is not None and over.outcome:
+                self.counts[over.outcome] += 1
+            else:
+                self._join(span, share, position, now)
+        while len(self._rooted) + len(self._rootless) > self._max_traces:
+            quietest = self._rootless or self._rooted
+            self._give_up(quietest, next(iter(quietest)), Outcome.CROWDED_OUT)
 
-    def due(self) -> Iterator[WholeTrace]:
-        """Take the traces that are whole by now, one after another."""
-        while (trace := self._take()) is not None:
-            yield trace
+    def due(self, *, is_pressed: bool = False) -> Iterator[Trace]:
+        """Take the traces that are whole by now, one after another.
 
-    def end(self) -> Iterator[WholeTrace]:
+        Args:
+            is_pressed: Whether there is little room, so that none waits long for its root.
+        """
+        is_pressed |= self._n_bytes > self._max_bytes // 2
+        yield from self._taken(self._rooted, self._quiet)
+        yield from self._taken(self._rootless, self._quiet if is_pressed else self._max_age)
+
+    def end(self) -> Iterator[Trace]:
         """Take all traces whose root has come, and give up the others."""
-        while (trace := self._take(is_last=True)) is not None:
-            yield trace
-        with self._lock:
-            for trace_id in [*self._rootless]:
-                self._give_up(self._rootless, trace_id, Outcome.SHUTDOWN)
+        yield from self._taken(self._rooted, 0.0)
+        for trace_id in [*self._rootless]:
+            self._give_up(self._rootless, trace_id, Outcome.SHUTDOWN)
 
-    def release(self, trace: WholeTrace) -> None:
-        """Free what a trace took, once it was judged or handed on."""
-        with self._lock:
-            self._n_bytes -= trace.n_bytes
+    def read(self, trace: Trace) -> list[ReadableSpan]:
+        """Read the spans of a whole trace; from now on it is known by what they were made."""
+        trace.resource = trace.top.resource.SerializeToString()
+        self._judged.note(trace.id, trace.judged)
+        return [each.read() for each in trace.spans.values()]
 
-    def _add(self, span: ReadableSpan, n_bytes: int, now: float) -> Outcome | None:
-        """Add a span, and return what became of it unless it waits now."""
-        context, scope = span.get_span_context(), span.instrumentation_scope
-        if context is None or (scope is not None and scope.name == SCOPE):
-            return Outcome.OWN
-        trace_id, key = context.trace_id, (context.span_id, span.start_time)
-        if trace_id in self._known:
-            return self._known[trace_id]
-        waited = self._rooted if trace_id in self._rooted else self._rootless
-        trace = waited.get(trace_id) or _Trace()
+    def release(self, trace: Trace, outcome: Outcome = Outcome.JOINED) -> None:
+        """Free what a whole trace took, once its records are with who judges them."""
+        self.counts[outcome] += len(trace.spans)
+        self._leave(trace, trace.judged)
+
+    def keep(self) -> None:
+        """Have it known beyond the end of the process which traces are over.
+
+        Before that none of their files may be deleted, and ``needed`` counts them.
+        """
+        over, self._over = self._over, []
+        if over:
+            self._judged.keep([(trace.id, judged) for trace, judged in over])
+        for trace, _ in over:
+            self.needed.subtract(trace.segments)
+
+    def _join(self, span: SentSpan, n_bytes: int, position: int, now: float) -> None:
+        waited = self._rooted if span.trace_id in self._rooted else self._rootless
+        trace = waited.get(span.trace_id) or Trace(span.trace_id)
+        key = span.span_id, span.message.start_time_unix_nano
         if key in trace.spans:
-            return Outcome.DUPLICATE
-        waited.pop(trace_id, None)
-        trace.spans[key], trace.last = span, now
+            self.counts[Outcome.DUPLICATE] += 1
+            return
+        waited.pop(trace.id, None)
+        trace.spans[key], trace.last, trace.position = span, now, position
+        if (segment := segment_of(position)) not in trace.segments:
+            trace.segments.add(segment)
+            self.needed[segment] += 1
         trace.n_bytes += n_bytes
         self._n_bytes += n_bytes
-        trace.has_root |= span.parent is None
+        trace.has_root |= not span.parent_id
         waits = self._rooted if trace.has_root else self._rootless
-        waits[trace_id] = trace
+        waits[trace.id] = trace
         is_large = trace.n_bytes > self._max_bytes // MAX_SHARE
         if is_large or len(trace.spans) > MAX_TRACE_SPANS:
-            self._give_up(waits, trace_id, Outcome.TOO_LARGE)
-        return None
+            self._give_up(waits, trace.id, Outcome.TOO_LARGE)
 
-    def _take(self, *, is_last: bool = False) -> WholeTrace | None:
-        with self._lock:
-            is_pressed = self._n_bytes > self._max_bytes // 2
-            patience = self._quiet if is_pressed else self._max_age
-            now = self._clock()
-            for waits, seconds in ((self._rooted, self._quiet), (self._rootless, patience)):
-                is_ended = is_last and waits is self._rooted
-                while waits:
-                    trace_id, trace = next(iter(waits.items()))
-                    if not is_ended and now - trace.last < seconds:
-                        break
-                    if _is_too_deep(trace.spans.values()):
-                        self._give_up(waits, trace_id, Outcome.TOO_LARGE)
-                        continue
-                    del waits[trace_id]
-                    self._counts[Outcome.JOINED] += len(trace.spans)
-                    if trace.has_root:
-                        self._remember(trace_id, Outcome.LATE)
-                    return WholeTrace([*trace.spans.values()], trace.n_bytes)
-        return None
+    def _taken(self, waits: dict[int, Trace], seconds: float) -> Iterator[Trace]:
+        while waits:
+            trace = next(iter(waits.values()))
+            if self._clock() - trace.last < seconds:
+                return
+            if _is_too_deep(trace.spans.values()):
+                self._give_up(waits, trace.id, Outcome.TOO_LARGE)
+                continue
+            del waits[trace.id]
+            self._judged.note(trace.id, trace.judged)
+            yield trace
 
-    def _give_up(self, waits: dict[int, _Trace], trace_id: int, outcome: Outcome) -> None:
+    def _give_up(self, waits: dict[int, Trace], trace_id: int, outcome: Outcome) -> None:
         """Drop a trace with all that still comes of it."""
         trace = waits.pop(trace_id)
-        self._counts[outcome] += len(trace.spans)
+        self.counts[outcome] += len(trace.spans)
+        self._leave(trace, JudgedTrace(-1, outcome))
+
+    def _leave(self, trace: Trace, judged: JudgedTrace) -> None:
         self._n_bytes -= trace.n_bytes
-        self._remember(trace_id, outcome)
-
-    def _remember(self, trace_id: int, outcome: Outcome) -> None:
-        self._known[trace_id] = outcome
-        if len(self._known) > MAX_KNOWN:
-            del self._known[next(iter(self._known))]
+        self._judged.note(trace.id, judged)
+        self._over.append((trace, judged))
 
 
-def _is_too_deep(spans: Iterable[ReadableSpan]) -> bool:
+def _is_too_deep(spans: Iterable[SentSpan]) -> bool:
     """Whether spans are nested too deeply, or without an end, in a circle; in linear time."""
-    above = {
-        span.context.span_id: 0 if span.parent is None else span.parent.span_id
-        for span in spans
-        if span.context is not None
-    }
+    above = {span.span_id: span.parent_id for span in spans}
     depths: dict[int, int] = {}
     for span_id in above:
         path: list[int] = []

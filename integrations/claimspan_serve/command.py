@@ -8,8 +8,9 @@ from typing import Annotated
 
 import typer
 
-from claimspan.cli.options import JudgeName, JudgeOptions, judge_from
+from claimspan.cli.options import JudgeName, JudgeOptions
 from claimspan.errors import MissingExtraError
+from claimspan.judges.choice import parse_options
 
 __all__ = ["serve"]
 
@@ -63,7 +64,10 @@ def serve(
         Path | None, typer.Option(help="Responses known to be right, JSON lines or CSV.")
     ] = None,
     spool: Annotated[
-        Path | None, typer.Option(help="File in which records wait, so that they survive a kill.")
+        Path | None,
+        typer.Option(
+            help="Folder in which all that is not judged waits, so that it survives a kill."
+        ),
     ] = None,
     quiet: Annotated[
         float | None,
@@ -89,7 +93,8 @@ def serve(
         "forward": forward,
         "export": export,
         "sinks": sink,
-        "judge": judge_from(judge, judge_options) if judge_options else judge,
+        "judge": judge,
+        "judge_options": parse_options(judge_options) if judge_options else None,
         "sample": sample,
         "metrics": metrics,
         "ground_truth": ground_truth,
@@ -102,12 +107,12 @@ def serve(
         if not _is_there(package):
             raise MissingExtraError(package, "serve")
     # Imported here: the command line lists its commands without any of these packages.
-    from claimspan_serve._options import options_from, read_config
+    from claimspan_serve._options import read_config
     from claimspan_serve._service import Service
 
     read = {} if config is None else read_config(config)
     said = {name: value for name, value in given.items() if value is not None}
-    Service(*options_from(read | said)).run(lambda line: typer.echo(line, err=True))
+    Service(read | said).run(lambda line: typer.echo(line, err=True))
 
 
 def _is_there(package: str) -> bool:

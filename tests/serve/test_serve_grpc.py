@@ -108,7 +108,11 @@ def test_a_proxy_forwards_the_message_its_metadata_and_the_answer(tmp_path: Path
         taken = backend.health()["waiting"]
 
     assert answer == b""
-    assert taken == {"traces": 1, "bytes": len(body) + -len(body) % 3}
+    assert taken == {
+        "traces": 1,
+        "bytes": len(body) + -len(body) % 3,
+        "journal_bytes": len(body) + 6,
+    }
     # The backend's own refusal, with its details.
     assert refused[0] is grpc.StatusCode.UNAUTHENTICATED
     assert refused[2].code == 16

@@ -7,6 +7,9 @@ import gzip
 import json
 import zlib
 from collections.abc import AsyncIterator, Mapping
+from contextlib import closing
+from pathlib import Path
+from tempfile import mkdtemp
 from typing import Final
 
 import httpx
@@ -18,26 +21,39 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 
 from claimspan_serve._forward import TOKEN_HEADER, Credentials
 from claimspan_serve._http import LARGEST_AT_ONCE, application
-from claimspan_serve._receiver import Receiver, RefusedError, unpacked
-from claimspan_serve._traces import WaitingTraces
+from claimspan_serve._journal import Entry, Journal, Segments
+from claimspan_serve._receiver import Receiver, RefusedError, read_body
 
 from served import PROTOBUF, asked, body_of
 
 BODY: Final = body_of(asked())
 MAX_REQUEST: Final = 64 * 1024
 JSON: Final = {"content-type": "application/json"}
+FOLDERS: Final[list[Path]] = []
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _folders(tmp_path_factory: pytest.TempPathFactory) -> None:  # pyright: ignore[reportUnusedFunction] - pytest uses it
+    FOLDERS[:] = [tmp_path_factory.mktemp("journals")]
 
 
 class Sent:
     """The application with a client, without a port between them."""
 
     def __init__(self, *, token: str | None = None, max_bytes: int = 1_000_000) -> None:
-        self.traces = WaitingTraces(5, 60, max_bytes)
-        self.receiver = Receiver(self.traces, MAX_REQUEST)
+        self._folder = Path(mkdtemp(dir=FOLDERS[0]))
+        self.journal = Journal(self._folder, max_bytes)
+        self.receiver = Receiver(self.journal, MAX_REQUEST)
         credentials = Credentials(token)
         self._app = application(
             self.receiver, None, credentials, dict, lambda: True, takes_spans=True
         )
+
+    @property
+    def entries(self) -> list[Entry]:
+        """What was put down."""
+        with closing(Segments(self._folder)) as segments:
+            return [*iter(segments.next, None)]
 
     def client(self) -> httpx.AsyncClient:
         return httpx.AsyncClient(transport=httpx.ASGITransport(self._app), base_url="http://x")
@@ -53,7 +69,10 @@ class Sent:
             async with self.client() as client:
                 return await client.request(method, path, content=content, headers=headers)
 
-        return asyncio.run(send())
+        try:
+            return asyncio.run(send())
+        finally:
+            self.journal.close()
 
 
 def in_json(**fields: object) -> bytes:
@@ -76,7 +95,12 @@ def test_protobuf_json_and_gzip_are_taken() -> None:
         "application/json",
     ]
     assert (answers[0].content, answers[2].json()) == (b"", {})
-    assert sent.traces.waiting["traces"] == 2
+    assert [(e.is_json, e.is_packed) for e in sent.entries] == [
+        (False, False),
+        (False, True),
+        (True, False),
+    ]
+    assert sent.entries[0].body == BODY
 
 
 def test_spans_that_cannot_be_read_are_a_partial_success() -> None:
@@ -86,7 +110,6 @@ def test_spans_that_cannot_be_read_are_a_partial_success() -> None:
 
     assert answer["partialSuccess"]["rejectedSpans"] == "1"
     assert "span id" in answer["partialSuccess"]["errorMessage"]
-    assert sent.receiver.counts["unreadable_spans"] == 1
 
 
 def test_a_partial_success_of_protobuf_is_protobuf() -> None:
@@ -128,7 +151,7 @@ def test_what_cannot_be_taken_is_told_in_the_form_of_the_request(
     is_json = headers == JSON
     message = answer.json()["message"] if is_json else Status.FromString(answer.content).message
     assert told in message
-    assert sent.traces.waiting == {"traces": 0, "bytes": 0}
+    assert (sent.entries, sent.receiver.counts["taken"]) == ([], 0)
 
 
 def test_a_small_body_that_is_large_unpacked_takes_no_memory() -> None:
@@ -137,13 +160,13 @@ def test_a_small_body_that_is_large_unpacked_takes_no_memory() -> None:
 
     assert len(body) < MAX_REQUEST
     with pytest.raises(RefusedError, match="max_request_bytes") as refused:
-        unpacked(body, "gzip", MAX_REQUEST)
+        read_body(body, True, False, MAX_REQUEST)
     assert refused.value.http_status == 413
 
 
 def test_many_small_streams_of_gzip_in_one_body_are_refused_at_once() -> None:
     with pytest.raises(RefusedError, match="one whole stream"):
-        unpacked(gzip.compress(b"x") * 1_000, "gzip", MAX_REQUEST)
+        read_body(gzip.compress(b"x") * 1_000, True, False, MAX_REQUEST)
 
 
 def test_a_client_is_told_when_to_come_back_while_too_much_waits() -> None:

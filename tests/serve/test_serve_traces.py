@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
 import random
+from typing import Final
 
 import pytest
-from opentelemetry.sdk.resources import Resource
-from opentelemetry.sdk.trace import ReadableSpan
-from opentelemetry.sdk.util.instrumentation import InstrumentationScope
-from opentelemetry.trace import SpanContext, TraceFlags
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from opentelemetry.proto.common.v1.common_pb2 import InstrumentationScope
+from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Span
 
-from claimspan_serve._traces import MAX_DEPTH, MAX_TRACE_SPANS, Outcome, WaitingTraces, WholeTrace
+from claimspan_serve._journal import Judged
+from claimspan_serve._traces import MAX_DEPTH, MAX_TRACE_SPANS, Outcome, Trace, WaitingTraces
+from claimspan_tracing.otlp.decoding import SentSpan, spans_of
 from claimspan_tracing.semconv import SCOPE
+
+POSITIONS: Final = itertools.count()
 
 
 class Clock:
@@ -24,26 +29,28 @@ class Clock:
         return self.now
 
 
-def span(trace: int, number: int, parent: int = 0, *, scope: str = "app") -> ReadableSpan:
-    flags = TraceFlags(1)
-    return ReadableSpan(
-        f"{number}",
-        SpanContext(trace, number, is_remote=False, trace_flags=flags),
-        SpanContext(trace, parent, is_remote=False, trace_flags=flags) if parent else None,
-        Resource({}),
-        start_time=number,
-        end_time=number + 1,
-        instrumentation_scope=InstrumentationScope(scope),
+def span(trace: int, number: int, parent: int = 0, *, scope: str = "app") -> SentSpan:
+    message = Span(
+        trace_id=trace.to_bytes(16),
+        span_id=number.to_bytes(8),
+        parent_span_id=parent.to_bytes(8) if parent else b"",
+        name=f"{number}",
+        start_time_unix_nano=number,
+        end_time_unix_nano=number + 1,
     )
+    inner = ScopeSpans(scope=InstrumentationScope(name=scope), spans=[message])
+    group = ResourceSpans(scope_spans=[inner])
+    (sent,) = spans_of(ExportTraceServiceRequest(resource_spans=[group])).sent
+    return sent
 
 
 def waiting(*, max_bytes: int = 1_000_000, max_traces: int = 100) -> tuple[WaitingTraces, Clock]:
     clock = Clock()
-    return WaitingTraces(5, 60, max_bytes, max_traces=max_traces, clock=clock), clock
+    return WaitingTraces(5, 60, max_bytes, Judged(), max_traces=max_traces, clock=clock), clock
 
 
-def names(traces: list[WholeTrace]) -> list[list[str]]:
-    return [sorted(each.name for each in trace.spans) for trace in traces]
+def names(traces: list[Trace]) -> list[list[str]]:
+    return [sorted(each.message.name for each in trace.spans.values()) for trace in traces]
 
 
 def due(traces: WaitingTraces) -> list[list[str]]:
@@ -54,15 +61,15 @@ def due(traces: WaitingTraces) -> list[list[str]]:
 
 
 def counted(traces: WaitingTraces) -> dict[str, int]:
-    return {outcome: number for outcome, number in traces.counts.items() if number}
+    return {str(outcome): number for outcome, number in traces.counts.items() if number}
 
 
 def test_a_trace_is_whole_when_its_root_has_come_and_then_nothing_for_a_while() -> None:
     traces, clock = waiting()
 
-    traces.add([span(1, 2, parent=1)], 10)
+    traces.add([span(1, 2, parent=1)], 10, next(POSITIONS))
     clock.now = 4
-    traces.add([span(1, 1)], 10)
+    traces.add([span(1, 1)], 10, next(POSITIONS))
     clock.now = 8.9
     assert due(traces) == []
     clock.now = 9
@@ -75,9 +82,9 @@ def test_a_trace_is_whole_when_its_root_has_come_and_then_nothing_for_a_while() 
 def test_what_comes_after_the_root_is_waited_for_anew() -> None:
     traces, clock = waiting()
 
-    traces.add([span(1, 1)], 10)
+    traces.add([span(1, 1)], 10, next(POSITIONS))
     clock.now = 4
-    traces.add([span(1, 2, parent=1)], 10)
+    traces.add([span(1, 2, parent=1)], 10, next(POSITIONS))
     clock.now = 8
     assert due(traces) == []
     clock.now = 9
@@ -88,7 +95,7 @@ def test_what_comes_after_the_root_is_waited_for_anew() -> None:
 def test_a_trace_whose_root_another_exporter_has_is_whole_after_its_age() -> None:
     traces, clock = waiting()
 
-    traces.add([span(1, 2, parent=1), span(1, 3, parent=2)], 20)
+    traces.add([span(1, 2, parent=1), span(1, 3, parent=2)], 20, next(POSITIONS))
     clock.now = 59
     assert due(traces) == []
     clock.now = 60
@@ -98,11 +105,11 @@ def test_a_trace_whose_root_another_exporter_has_is_whole_after_its_age() -> Non
 
 def test_a_trace_without_a_root_begins_anew_with_what_comes_later() -> None:
     traces, clock = waiting()
-    traces.add([span(1, 2, parent=1)], 10)
+    traces.add([span(1, 2, parent=1)], 10, next(POSITIONS))
     clock.now = 60
     assert due(traces) == [["2"]]
 
-    traces.add([span(1, 3, parent=1)], 10)
+    traces.add([span(1, 3, parent=1)], 10, next(POSITIONS))
     clock.now = 120
 
     assert due(traces) == [["3"]]
@@ -110,11 +117,11 @@ def test_a_trace_without_a_root_begins_anew_with_what_comes_later() -> None:
 
 def test_what_comes_after_a_trace_was_judged_is_late_and_counted() -> None:
     traces, clock = waiting()
-    traces.add([span(1, 1)], 10)
+    traces.add([span(1, 1)], 10, next(POSITIONS))
     clock.now = 5
     assert due(traces) == [["1"]]
 
-    traces.add([span(1, 2, parent=1), span(2, 1)], 20)
+    traces.add([span(1, 2, parent=1), span(2, 1)], 20, next(POSITIONS))
     clock.now = 10
 
     assert due(traces) == [["1"]]
@@ -123,10 +130,10 @@ def test_what_comes_after_a_trace_was_judged_is_late_and_counted() -> None:
 
 def test_an_exporter_that_tries_again_changes_nothing() -> None:
     traces, clock = waiting()
-    traces.add([span(1, 1), span(1, 2, parent=1)], 20)
+    traces.add([span(1, 1), span(1, 2, parent=1)], 20, next(POSITIONS))
     clock.now = 4
 
-    traces.add([span(1, 1), span(1, 2, parent=1)], 20)
+    traces.add([span(1, 1), span(1, 2, parent=1)], 20, next(POSITIONS))
     clock.now = 5
 
     assert due(traces) == [["1", "2"]]
@@ -136,7 +143,7 @@ def test_an_exporter_that_tries_again_changes_nothing() -> None:
 def test_scores_of_claimspan_are_not_judged() -> None:
     traces, clock = waiting()
 
-    traces.add([span(1, 1, scope=SCOPE)], 10)
+    traces.add([span(1, 1, scope=SCOPE)], 10, next(POSITIONS))
     clock.now = 1000
 
     assert due(traces) == []
@@ -145,22 +152,22 @@ def test_scores_of_claimspan_are_not_judged() -> None:
 
 def test_there_is_no_room_until_a_trace_was_looked_through() -> None:
     traces, clock = waiting(max_bytes=100)
-    traces.add([span(n, 1) for n in range(1, 11)], 100)
-    assert not traces.has_room(1)
+    traces.add([span(n, 1) for n in range(1, 11)], 100, next(POSITIONS))
+    assert not traces.has_room
 
     clock.now = 5
     taken = [*traces.due()]
-    assert not traces.has_room(1)
+    assert not traces.has_room
     for trace in taken:
         traces.release(trace)
 
-    assert traces.has_room(100)
+    assert traces.has_room
 
 
 def test_roots_that_do_not_come_make_room_early_while_half_of_it_is_taken() -> None:
     traces, clock = waiting(max_bytes=100)
 
-    traces.add([span(n, 2, parent=1) for n in range(1, 7)], 60)
+    traces.add([span(n, 2, parent=1) for n in range(1, 7)], 60, next(POSITIONS))
     clock.now = 5
 
     assert due(traces) == [["2"]] * 6
@@ -169,8 +176,8 @@ def test_roots_that_do_not_come_make_room_early_while_half_of_it_is_taken() -> N
 def test_a_trace_that_is_too_large_is_dropped_with_all_that_comes_of_it() -> None:
     traces, clock = waiting(max_bytes=100)
 
-    traces.add([span(1, 1), span(1, 2, parent=1)], 60)
-    traces.add([span(1, 3, parent=1), span(2, 1)], 10)
+    traces.add([span(1, 1), span(1, 2, parent=1)], 60, next(POSITIONS))
+    traces.add([span(1, 3, parent=1), span(2, 1)], 10, next(POSITIONS))
     clock.now = 5
 
     assert due(traces) == [["1"]]
@@ -181,7 +188,7 @@ def test_a_trace_that_is_too_large_is_dropped_with_all_that_comes_of_it() -> Non
 def test_a_trace_with_too_many_spans_is_dropped() -> None:
     traces, clock = waiting()
 
-    traces.add([span(1, n, parent=1) for n in range(2, MAX_TRACE_SPANS + 4)], 10)
+    traces.add([span(1, n, parent=1) for n in range(2, MAX_TRACE_SPANS + 4)], 10, next(POSITIONS))
     clock.now = 1000
 
     assert due(traces) == []
@@ -194,9 +201,11 @@ def test_a_trace_that_is_nested_too_deeply_or_in_a_circle_is_dropped_alone(is_ci
     n_spans = 10 if is_circle else MAX_DEPTH + 1
 
     last = [span(1, 1, parent=n_spans) if is_circle else span(1, 1)]
-    traces.add([*last, *(span(1, n, parent=n - 1) for n in range(2, n_spans + 1))], 10)
-    traces.add([span(2, n, parent=n - 1) for n in range(1, MAX_DEPTH + 1)], 10)
-    traces.add([span(3, n, parent=1) for n in range(2, 2_000)] + [span(3, 1)], 10)
+    traces.add(
+        [*last, *(span(1, n, parent=n - 1) for n in range(2, n_spans + 1))], 10, next(POSITIONS)
+    )
+    traces.add([span(2, n, parent=n - 1) for n in range(1, MAX_DEPTH + 1)], 10, next(POSITIONS))
+    traces.add([span(3, n, parent=1) for n in range(2, 2_000)] + [span(3, 1)], 10, next(POSITIONS))
     clock.now = 1000
 
     assert [len(each) for each in due(traces)] == [MAX_DEPTH, 1_999]
@@ -206,9 +215,9 @@ def test_a_trace_that_is_nested_too_deeply_or_in_a_circle_is_dropped_alone(is_ci
 def test_of_too_many_traces_those_without_a_root_that_were_quiet_the_longest_go() -> None:
     traces, clock = waiting(max_traces=2)
 
-    traces.add([span(1, 1)], 10)
-    traces.add([span(2, 2, parent=1)], 10)
-    traces.add([span(3, 2, parent=1)], 10)
+    traces.add([span(1, 1)], 10, next(POSITIONS))
+    traces.add([span(2, 2, parent=1)], 10, next(POSITIONS))
+    traces.add([span(3, 2, parent=1)], 10, next(POSITIONS))
     clock.now = 60
 
     assert due(traces) == [["1"], ["2"]]
@@ -217,10 +226,12 @@ def test_of_too_many_traces_those_without_a_root_that_were_quiet_the_longest_go(
 
 def test_the_end_takes_what_has_its_root_and_counts_the_rest() -> None:
     traces, _ = waiting()
-    traces.add([span(1, 1), span(2, 2, parent=1), span(2, 3, parent=1)], 30)
+    traces.add([span(1, 1), span(2, 2, parent=1), span(2, 3, parent=1)], 30, next(POSITIONS))
 
     taken = [*traces.end()]
 
+    for trace in taken:
+        traces.release(trace)
     assert names(taken) == [["1"]]
     assert counted(traces) == {"joined": 1, "shutdown": 2}
 
@@ -235,13 +246,15 @@ def test_every_span_that_was_read_has_one_outcome_in_whatever_order_all_came(see
         number, trace = chance.randint(1, 6), chance.randint(1, 12)
         scope = chance.choice(["app", "app", SCOPE])
         some = [span(trace, n, parent=n - 1, scope=scope) for n in range(number, number + 3)]
-        traces.add(some, chance.randint(1, 60))
+        traces.add(some, chance.randint(1, 60), next(POSITIONS))
         n_sent += 3
         if chance.random() < 0.4:
             due(traces)
     for trace_left in traces.end():
         traces.release(trace_left)
+    traces.keep()
 
     assert sum(traces.counts.values()) == n_sent
     assert traces.waiting == {"traces": 0, "bytes": 0}
     assert set(traces.counts) == {outcome.value for outcome in Outcome}
+    assert not +traces.needed

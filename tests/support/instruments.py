@@ -15,7 +15,7 @@ _ROOT: Final = Path(__file__).parents[2]
 SIGNALS: Final = (_ROOT / "tracing/claimspan_tracing/write/signals.py").read_text("utf-8")
 """The module that creates those of a monitor."""
 
-_SERVICE: Final = (_ROOT / "integrations/claimspan_serve/_service.py").read_text("utf-8")
+_SERVICE: Final = (_ROOT / "integrations/claimspan_serve/_judging.py").read_text("utf-8")
 _WORKER: Final = (_ROOT / "integrations/claimspan_celery/_processing.py").read_text("utf-8")
 
 INSTRUMENTS: Final = sorted(

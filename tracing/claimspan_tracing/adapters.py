@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from opentelemetry.trace import TracerProvider
+from opentelemetry.trace import TracerProvider, format_span_id, format_trace_id
 
 from claimspan.errors import ConfigError
 from claimspan.text.shapes import is_list, is_mapping
@@ -60,7 +60,7 @@ from claimspan_tracing.lifecycle import restart_in_child, shut_down_at_exit
 from claimspan_tracing.model_calls import NOT_KNOWN, ModelCall, named_text, package_of, read_call
 from claimspan_tracing.model_objects import ModelObject, reply_of
 from claimspan_tracing.monitor import EXIT_TIMEOUT, Monitor, MonitorOptions
-from claimspan_tracing.options import GroundTruthLike
+from claimspan_tracing.options import GroundTruthLike, checked_sampler
 from claimspan_tracing.providers.chains import (
     chain_of,
     exports,
@@ -81,6 +81,7 @@ from claimspan_tracing.read.vocabulary import (
     PASSED_ON,
     QUESTION_NAMES,
 )
+from claimspan_tracing.records import Stage
 from claimspan_tracing.redact.redaction import Redactor
 from claimspan_tracing.remote import RemoteEvaluation, judge_spool
 from claimspan_tracing.run.pipeline import AttachedPipeline, Inputs, filled
@@ -144,6 +145,7 @@ __all__ = [
     "carriers_to",
     "chain_of",
     "checked_address",
+    "checked_sampler",
     "default_monitor",
     "exports",
     "fields_of",
@@ -158,6 +160,7 @@ __all__ = [
     "is_stream_left",
     "is_suppressed",
     "is_suppressed_by_us",
+    "is_under_way",
     "join_bounded",
     "judge_spool",
     "leave_out",
@@ -181,6 +184,7 @@ __all__ = [
     "submit_ended",
     "takes_place_of",
     "texts_in",
+    "unread_traces",
     "value_at",
     "wait_until_idle",
     "warn_of_no_exporter",
@@ -216,6 +220,22 @@ def submit_ended(monitor: Monitor, tree: RunTree) -> None:
     engine = monitor.engine
     with engine.guard:
         engine.submit_ended(tree)
+
+
+def is_under_way(monitor: Monitor, tree: RunTree) -> bool:
+    """Whether a monitor has the record of a tree already, such as from its spool."""
+    span = tree.span.get_span_context()
+    key = format_trace_id(span.trace_id), format_span_id(span.span_id)
+    return monitor.engine.records.get(key) is not None
+
+
+def unread_traces(monitor: Monitor) -> set[int]:
+    """Ids of the traces that have records which were submitted and not read yet.
+
+    A record that was read has its state, or waits for its evaluation; with a spool, in that.
+    """
+    rows = monitor.engine.records.rows()
+    return {int(row.key[0], 16) for row in rows if row.stage is Stage.UNREAD}
 
 
 def wait_until_idle(monitor: Monitor, timeout: float) -> bool:

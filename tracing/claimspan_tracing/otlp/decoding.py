@@ -11,13 +11,15 @@ import base64
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Final, TypeVar
 
 from google.protobuf.json_format import ParseDict, ParseError
 from google.protobuf.message import DecodeError, Message
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.common.v1 import common_pb2
+from opentelemetry.proto.resource.v1 import resource_pb2
 from opentelemetry.proto.trace.v1 import trace_pb2
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import Event, ReadableSpan
@@ -30,7 +32,14 @@ from claimspan.errors import PayloadError
 from claimspan.files.jsonl import MAX_BYTES, parse_bounded
 from claimspan.text.shapes import is_list, is_mapping
 
-__all__ = ["DecodedSpans", "spans_of", "spans_of_json", "spans_of_protobuf"]
+__all__ = [
+    "DecodedSpans",
+    "SentSpan",
+    "read_resource",
+    "spans_of",
+    "spans_of_json",
+    "spans_of_protobuf",
+]
 
 _Filled = TypeVar("_Filled", bound=Message)
 
@@ -54,16 +63,70 @@ _KINDS: Final = {each.value + 1: each for each in SpanKind}  # OTLP counts from 
 _SAMPLED: Final = TraceFlags(TraceFlags.SAMPLED)
 
 
+@dataclass(eq=False)
+class _Around:
+    """What some spans of a request share, which is read for the first of them that is."""
+
+    group: trace_pb2.ResourceSpans
+    inner: trace_pb2.ScopeSpans
+
+    @cached_property
+    def resource(self) -> Resource:
+        return read_resource(self.group.resource, self.group.schema_url)
+
+    @cached_property
+    def scope(self) -> InstrumentationScope:
+        scope = self.inner.scope
+        return InstrumentationScope(
+            scope.name,
+            scope.version or None,
+            self.inner.schema_url or None,
+            _attributes(scope.attributes),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class SentSpan:
+    """A span as it was sent: its ids are known, and ``read`` knows the rest."""
+
+    trace_id: int
+    span_id: int
+    parent_id: int
+    """0 of a root."""
+
+    message: trace_pb2.Span
+    around: _Around = field(repr=False)
+
+    @property
+    def scope_name(self) -> str:
+        """Name of the library that has made it."""
+        return self.around.inner.scope.name
+
+    @property
+    def resource(self) -> resource_pb2.Resource:
+        """What it was made by, as it was sent."""
+        return self.around.group.resource
+
+    def read(self) -> ReadableSpan:
+        """Read all of it."""
+        return _span(self.message, self.around.resource, self.around.scope)
+
+
 @dataclass(frozen=True, slots=True)
 class DecodedSpans:
     """The spans of one request."""
 
-    spans: tuple[ReadableSpan, ...]
+    sent: tuple[SentSpan, ...]
     rejected: int
     """Number of spans that could not be read."""
 
     problem: str
     """What was wrong with the last one of those, without its content; empty if there is none."""
+
+    @property
+    def spans(self) -> tuple[ReadableSpan, ...]:
+        """All of them, read anew each time."""
+        return tuple(each.read() for each in self.sent)
 
 
 def spans_of_protobuf(body: bytes) -> DecodedSpans:
@@ -109,7 +172,7 @@ def spans_of_json(body: bytes | str, *, max_bytes: int = MAX_BYTES) -> DecodedSp
     read = spans_of(request)
     if not n_broken:
         return read
-    return DecodedSpans(read.spans, read.rejected + n_broken, read.problem or _BROKEN)
+    return DecodedSpans(read.sent, read.rejected + n_broken, read.problem or _BROKEN)
 
 
 def spans_of(request: ExportTraceServiceRequest) -> DecodedSpans:
@@ -120,23 +183,25 @@ def spans_of(request: ExportTraceServiceRequest) -> DecodedSpans:
     the whole of a trace, and what another process has made is a part of it. A time of 0 is the
     other one, and an end before the start is the start.
     """
-    spans: list[ReadableSpan] = []
+    spans: list[SentSpan] = []
     rejected, problem = 0, ""
     for group in request.resource_spans:
-        resource = Resource(_attributes(group.resource.attributes), group.schema_url)
         for inner in group.scope_spans:
-            scope = InstrumentationScope(
-                inner.scope.name,
-                inner.scope.version or None,
-                inner.schema_url or None,
-                _attributes(inner.scope.attributes),
-            )
+            around = _Around(group, inner)
             for span in inner.spans:
                 if wrong := _wrong_ids(span):
                     rejected, problem = rejected + 1, wrong
-                else:
-                    spans.append(_span(span, resource, scope))
+                    continue
+                trace_id, span_id, parent_id = map(
+                    int.from_bytes, (span.trace_id, span.span_id, span.parent_span_id)
+                )
+                spans.append(SentSpan(trace_id, span_id, parent_id, span, around))
     return DecodedSpans(tuple(spans), rejected, problem)
+
+
+def read_resource(message: resource_pb2.Resource, schema_url: str = "") -> Resource:
+    """Read what spans were made by: a service, with its version and machine."""
+    return Resource(_attributes(message.attributes), schema_url)
 
 
 def _wrong_ids(span: trace_pb2.Span) -> str:

@@ -1,0 +1,54 @@
+"""A trace that was sampled at its head counts for those that were left out there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+
+from claimspan_serve._head import head_rate
+from claimspan_tracing import semconv
+
+from otlp_receiver import receiver, spans_in
+from served import asked, body_of, serving, until
+
+
+@pytest.mark.parametrize(
+    ("state", "rate"),
+    [
+        ("", 1.0),
+        ("ot=th:0", 1.0),
+        ("ot=th:8", 0.5),
+        ("ot=th:c", 0.25),
+        ("ot=th:fd70a3d70a3d71", 0.01),
+        ("vendor=1, ot=rv:123456789abcde;th:c ,other=2", 0.25),
+        ("ot=p:8;r:62", 1.0),
+        ("not=th:c", 1.0),
+        ("ot=th:xyz", 1.0),
+        ("ot=th:123456789abcdef", 1.0),
+        ("ot=xth:c", 1.0),
+    ],
+)
+def test_the_rate_of_the_head_is_read_as_opentelemetry_writes_it(state: str, rate: float) -> None:
+    assert head_rate(state) == pytest.approx(rate)
+
+
+def test_the_weight_of_a_score_counts_what_the_head_has_left_out(tmp_path: Path) -> None:
+    request = ExportTraceServiceRequest.FromString(body_of(asked()))
+    for span in spans_in(request):
+        span.trace_state = "ot=th:c"
+    with receiver() as backend:
+        export = backend.url.removesuffix("/v1/traces")
+        with serving(tmp_path, "--export", export) as served:
+            served.post(request.SerializeToString())
+            until(lambda: bool(backend.spans))
+            served.stop()
+
+    weights = {
+        attribute.value.double_value
+        for span in backend.spans
+        for attribute in span.attributes
+        if attribute.key == semconv.SAMPLE_WEIGHT
+    }
+    assert weights == {4.0}
