@@ -22,13 +22,8 @@ INSTALL_OLDEST := $(OLDEST) -m pip install --quiet --disable-pip-version-check
 endif
 
 # Tests of the behaviour that holds for every supported version of a framework. The other tests of
-# the integrations use features that only the newest versions have. Those of core and tracing are the
-# ones nearest to their dependencies.
-OLDEST_TESTS := tests/core/test_markdown.py tests/core/test_markdown_shapes.py tests/core/test_snowball.py \
-	tests/core/test_record_file.py tests/core/test_judge_dialects.py tests/core/test_report.py \
-	tests/core/test_command_line.py tests/core/test_statistics.py tests/core/test_evaluation.py \
-	tests/tracing/test_clock_and_chance.py tests/tracing/test_spool_sdk_names.py \
-	tests/integrations/test_scenarios.py tests/integrations/test_lc_chain.py \
+# the integrations use features that only the newest versions have.
+OLDEST_TESTS := tests/integrations/test_scenarios.py tests/integrations/test_lc_chain.py \
 	tests/integrations/test_hs_*.py \
 	tests/integrations/test_li_*.py tests/integrations/test_blocking_calls.py \
 	tests/faults/test_host_safety.py \
@@ -53,7 +48,7 @@ test: .venv/installed-dev ## Run all tests; ARGS="tests/core --cov" is passed to
 	@$(PYTEST) --ignore=tests/providers $(ARGS)
 
 # Old frameworks cause warnings of newer versions of pydantic, which we cannot fix.
-test-oldest: .venv-oldest/installed ## Run the tests of the integrations, and some of core and tracing, on the oldest versions declared
+test-oldest: .venv-oldest/installed ## Run the tests of the integrations on the oldest supported frameworks
 	@$(OLDEST) -m pytest -p no:cacheprovider -o filterwarnings=default $(OLDEST_TESTS) $(ARGS)
 
 test-providers: .venv/installed-dev ## Run our integrations on the tracer providers of Phoenix, Logfire and others, and the judge by LiteLLM
@@ -97,7 +92,7 @@ soak: .venv/installed-dev ## Load one process for 45 minutes, and check memory, 
 lock: ## Pin the newest versions of all packages again (needs uv)
 	$(LOCK) pyproject.toml --extra langchain --extra local --extra otlp --extra cli --group demo --group build --output-file requirements/demo.txt
 	$(LOCK) pyproject.toml --extra all --group dev --output-file requirements/dev.txt
-	$(LOCK) --resolution lowest-direct pyproject.toml requirements/oldest.in --extra langchain --extra haystack --extra llama-index --extra otlp --extra cli --extra stats --output-file requirements/oldest.txt
+	$(LOCK) requirements/oldest.in --output-file requirements/oldest.txt
 	$(LOCK) requirements/providers.in --output-file requirements/providers.txt
 	$(LOCK) requirements/bench.in --output-file requirements/bench.txt
 	$(LOCK) requirements/mlflow.in --output-file requirements/mlflow.txt

@@ -50,7 +50,10 @@ _BEFORE_NAMES: Final = {
     ),
     "sv": re.compile(r"\b(?:nr|kl|ca|t\.\s?ex|bl\.\s?a|tel|dvs|kap|sid)\.\s*$", re.IGNORECASE),
     "ru": re.compile(r"\b(?:г|ул|д|им|стр|рис|гл|ст|проф|акад|см|т\.\s?е|т\.\s?д|тел)\.\s*$"),
-    "sl": re.compile(r"\b(?:str|št|sl|ul|čl|prim|gl|mag|doc|akad|sv|tel)\.\s*$", re.IGNORECASE),
+    "sl": re.compile(
+        r"\b(?:dr|ga|gdč|inž|prof|str|št|sl|ul|čl|prim|gl|mag|doc|akad|sv|tel)\.\s*$",
+        re.IGNORECASE,
+    ),
     "de": re.compile(
         r"\b(?:Abs|Art|Bd|bzgl|bzw|ca|Dipl|evtl|ggf|Hbf|Hr|Hrn|Fr|inkl|Ing|Kap|max|min|Mio|Mrd|Nr|"
         r"Dr|Prof|S|St|\w*[Ss]tr|Tel|vgl|Ziff|zzgl|z\.\s?B|d\.\s?h|u\.\s?a)\.\s*$"
