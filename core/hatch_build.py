@@ -3,7 +3,7 @@
 An index shows the README by itself, so its links and pictures name the repository.
 
 The weights of the local judge and the benchmarks are distributions of their own, which
-``pyproject.toml`` requires by name and version. An index has them by that name, a checkout as
+``pyproject.toml`` requires by name. An index has them by that name, a checkout as
 folders. pip, unlike uv, knows no source of a requirement but the metadata of the wheel. So a wheel
 that pip builds in a checkout to install it names the source. The metadata of every other wheel, and
 of an sdist, stay as they are written: an index takes no folder.
@@ -71,7 +71,7 @@ class FoldersOfCheckout(BuildHookInterface[WheelBuilderConfig]):
     """Writes where the other distributions are into the requirements of a wheel's extras."""
 
     def initialize(self, version: str, build_data: dict[str, list[str]]) -> None:
-        """Replaces each pinned name, in every extra that has it, if pip installs this checkout.
+        """Replaces each of their names, in every extra that has it, if pip installs this checkout.
 
         Args:
             version: Of the target: ``standard`` or ``editable``.
@@ -88,7 +88,8 @@ class FoldersOfCheckout(BuildHookInterface[WheelBuilderConfig]):
             url = f"{repository}#subdirectory={folder}" if repository else (root / folder).as_uri()
             for required in core.optional_dependencies.values():
                 required[:] = [
-                    f"{name} @ {url}" if each.startswith(f"{name}==") else each for each in required
+                    f"{name} @ {url}" if each.partition("==")[0] == name else each
+                    for each in required
                 ]
 
 

@@ -12,11 +12,13 @@ import tomllib
 import zipfile
 from collections.abc import Mapping
 from email import message_from_bytes
+from email.message import Message
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
 import pytest
+import yaml
 
 from claimspan.cli.main import SUMMARIES
 
@@ -79,13 +81,17 @@ def build(kind: str, source: Path, target: Path, *, by_pip: bool = False) -> Pat
     return built
 
 
-def pinned() -> dict[str, str]:
-    """Distribution to the requirement of its version."""
-    found: dict[str, str] = {}
-    for name, folder in FOLDERS.items():
-        text = (ROOT / folder / "pyproject.toml").read_text(encoding="utf-8")
-        found[name] = f"{name}=={tomllib.loads(text)['project']['version']}"
-    return found
+def named() -> dict[str, str]:
+    """Distribution to the requirement of it, by version only if it does not pin claimspan's."""
+    text = (ROOT / FOLDERS[WEIGHTS] / "pyproject.toml").read_text(encoding="utf-8")
+    version = tomllib.loads(text)["project"]["version"]
+    return {"claimspan-bench": "claimspan-bench", WEIGHTS: f"{WEIGHTS}=={version}"}
+
+
+def metadata_of(wheel: Path) -> Message:
+    with zipfile.ZipFile(wheel) as content:
+        (name,) = (each for each in content.namelist() if each.endswith(".dist-info/METADATA"))
+        return message_from_bytes(content.read(name))
 
 
 def by_extra(said: Mapping[str, str]) -> dict[str, dict[str, str]]:
@@ -93,10 +99,10 @@ def by_extra(said: Mapping[str, str]) -> dict[str, dict[str, str]]:
     return {name: dict.fromkeys(BRINGING[name], text) for name, text in said.items()}
 
 
-def required(metadata: bytes) -> dict[str, dict[str, str]]:
+def required(metadata: Message) -> dict[str, dict[str, str]]:
     """Distribution to what each extra says of it."""
     found: dict[str, dict[str, str]] = {name: {} for name in FOLDERS}
-    lines: list[str] = message_from_bytes(metadata).get_all("Requires-Dist", [])
+    lines: list[str] = metadata.get_all("Requires-Dist", [])
     for line in lines:
         said, _, marker = line.partition(";")
         for name in FOLDERS:
@@ -106,8 +112,14 @@ def required(metadata: bytes) -> dict[str, dict[str, str]]:
 
 
 def required_by_wheel(wheel: Path) -> dict[str, dict[str, str]]:
-    with zipfile.ZipFile(wheel) as content:
-        return required(content.read("claimspan-0.1.0.dist-info/METADATA"))
+    return required(metadata_of(wheel))
+
+
+def metadata_of_sdist(sdist: Path) -> Message:
+    with tarfile.open(sdist) as content:
+        member = content.extractfile(f"{sdist.name.removesuffix('.tar.gz')}/PKG-INFO")
+        assert member is not None
+        return message_from_bytes(member.read())
 
 
 @pytest.fixture(scope="module")
@@ -136,16 +148,14 @@ def test_a_wheel_holds_no_other_distribution_and_requires_them_by_name(tmp_path:
         names = content.namelist()
     assert "claimspan/judges/local/combination.json" in names
     assert [name for name in names if re.search(r"\.onnx$|weights|bench", name)] == []
+    (entries,) = (name for name in names if name.endswith("/entry_points.txt"))
     with zipfile.ZipFile(wheel) as content:
-        assert b"bench" not in content.read("claimspan-0.1.0.dist-info/entry_points.txt")
-    assert required_by_wheel(wheel) == by_extra(pinned())
+        assert b"bench" not in content.read(entries)
+    assert required_by_wheel(wheel) == by_extra(named())
 
 
 def test_the_readme_of_a_wheel_links_into_the_repository(sdist: Path) -> None:
-    with tarfile.open(sdist) as content:
-        metadata = content.extractfile("claimspan-0.1.0/PKG-INFO")
-        assert metadata is not None
-        message = message_from_bytes(metadata.read())
+    message = metadata_of_sdist(sdist)
 
     page = str(message.get_payload())
     links = re.findall(r"\]\(([^)#]+)", page)
@@ -163,8 +173,9 @@ def test_a_wheel_of_the_benchmarks_holds_their_commands(tmp_path: Path) -> None:
     (wheel,) = tmp_path.glob("claimspan_bench-*.whl")
     with zipfile.ZipFile(wheel) as content:
         packages = {name.partition("/")[0] for name in content.namelist()}
-        commands = content.read("claimspan_bench-0.1.0.dist-info/entry_points.txt").decode()
-    assert packages == {"claimspan_bench", "claimspan_bench-0.1.0.dist-info"}
+        (entries,) = (each for each in content.namelist() if each.endswith("/entry_points.txt"))
+        commands = content.read(entries).decode()
+    assert packages == {"claimspan_bench", entries.partition("/")[0]}
     assert set(re.findall(r"^(bench\.\S+) = claimspan_bench\.", commands, re.MULTILINE)) == {
         name for name in SUMMARIES if name.startswith("bench.")
     }
@@ -174,9 +185,7 @@ def test_an_sdist_holds_no_other_distribution_and_requires_them_by_name(sdist: P
     assert sdist.stat().st_size < LARGEST_SDIST
     with tarfile.open(sdist) as content:
         names = content.getnames()
-        metadata = content.extractfile("claimspan-0.1.0/PKG-INFO")
-        assert metadata is not None
-        assert required(metadata.read()) == by_extra(pinned())
+    assert required(metadata_of_sdist(sdist)) == by_extra(named())
     assert [name for name in names if re.search("/core/(bench|local_weights)", name)] == []
 
 
@@ -184,29 +193,33 @@ def test_a_wheel_of_an_sdist_requires_them_by_name(sdist: Path, tmp_path: Path) 
     with tarfile.open(sdist) as content:
         content.extractall(tmp_path, filter="data")
 
-    wheel = build("wheel", tmp_path / "claimspan-0.1.0", tmp_path, by_pip=True)
+    wheel = build("wheel", tmp_path / sdist.name.removesuffix(".tar.gz"), tmp_path, by_pip=True)
 
-    assert required_by_wheel(wheel) == by_extra(pinned())
+    assert required_by_wheel(wheel) == by_extra(named())
+    assert metadata_of(wheel)["Version"] == metadata_of_sdist(sdist)["Version"]
 
 
 @pytest.mark.parametrize(("extra", "name"), [("bench", "claimspan-bench"), ("local", WEIGHTS)])
 def test_what_is_pinned_is_what_the_checkout_has(extra: str, name: str) -> None:
     source: str = PROJECT["tool"]["uv"]["sources"][name]["path"]
 
-    assert pinned()[name] in PROJECT["project"]["optional-dependencies"][extra]
+    assert named()[name] in PROJECT["project"]["optional-dependencies"][extra]
     assert (ROOT / source).samefile(ROOT / FOLDERS[name])
-    assert (ROOT / FOLDERS[name] / "LICENSE").read_bytes() == (ROOT / "LICENSE").read_bytes()
+    for each in ("LICENSE", "NOTICE"):
+        assert (ROOT / FOLDERS[name] / each).read_bytes() == (ROOT / each).read_bytes()
 
 
-def test_the_benchmarks_are_of_the_same_release_and_require_what_they_import() -> None:
+def test_the_benchmarks_require_what_they_import() -> None:
     text = (ROOT / FOLDERS["claimspan-bench"] / "pyproject.toml").read_text(encoding="utf-8")
-    benchmarks, version = tomllib.loads(text)["project"], PROJECT["project"]["version"]
+    hook = tomllib.loads(text)["tool"]["hatch"]["metadata"]["hooks"]["custom"]
 
-    assert benchmarks["version"] == version
-    required = {re.split("[<>=]", each)[0] for each in benchmarks["dependencies"]}
-    assert f"claimspan[cli,stats]=={version}" in benchmarks["dependencies"]
+    required = {re.split("[<>=]", each)[0] for each in hook["others"]}
     # pydantic comes with claimspan, typer and numpy with its extras.
-    imported = {name.split(".")[0] for each in sources(BENCH).values() for name in imports_of(each)}
+    imported = {
+        name.split(".")[0]
+        for each in sources(BENCH / "claimspan_bench").values()
+        for name in imports_of(each)
+    }
     others = imported - sys.stdlib_module_names - {"claimspan", "claimspan_bench"}
     assert others - required == {"numpy", "pydantic", "typer"}
 
@@ -222,11 +235,103 @@ def test_the_workflows_test_every_python_that_the_metadata_name_on_three_systems
     assert set(re.findall(r"(\w+)-latest", workflow)) == {"ubuntu", "macos", "windows"}
 
 
-def test_the_changelog_has_a_date_for_the_version() -> None:
-    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
-    version = re.escape(PROJECT["project"]["version"])
+# --- versions ---
 
-    assert re.search(rf"^## \[{version}\] - \d{{4}}-\d\d-\d\d$", changelog, re.MULTILINE)
+
+def built_version(folder: Path, target: Path) -> Message:
+    """The metadata of the wheel of a folder."""
+    ran(sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(target), cwd=folder)
+    (wheel,) = target.glob("*.whl")
+    return metadata_of(wheel)
+
+
+def test_a_tag_is_the_version_of_all_and_the_benchmarks_require_that_claimspan(
+    tmp_path: Path,
+) -> None:
+    clone, _ = cloned_by_pip(tmp_path, "https://git.example.org/claimspan.git")
+    ran("git", "tag", "v9.8.7", cwd=clone)
+
+    claimspan = built_version(clone, tmp_path / "claimspan")
+    bench = built_version(clone / "core" / "bench", tmp_path / "bench")
+
+    assert claimspan["Version"] == bench["Version"] == "9.8.7"
+    assert "claimspan[cli,stats]==9.8.7" in bench.get_all("Requires-Dist", [])
+
+
+@pytest.mark.parametrize("repository", [True, False])
+def test_a_folder_without_a_tag_builds_a_version_below_all_releases(
+    tmp_path: Path, repository: bool
+) -> None:
+    clone, _ = cloned_by_pip(tmp_path, "https://git.example.org/claimspan.git")
+    if not repository:
+        shutil.rmtree(clone / ".git")
+
+    claimspan = built_version(clone, tmp_path / "claimspan")
+    bench = built_version(clone / "core" / "bench", tmp_path / "bench")
+
+    assert claimspan["Version"] == bench["Version"]
+    assert claimspan["Version"].startswith("0.0.")
+
+
+@pytest.mark.parametrize(
+    ("tag", "is_released"),
+    [("v0.1.0", True), ("v0.1", False), ("v0x1.0", False), ("v9.9.9", False)],
+)
+def test_a_release_needs_a_dated_section_of_the_changelog(tag: str, is_released: bool) -> None:
+    workflow = yaml.safe_load((ROOT / ".github/workflows/release.yml").read_text(encoding="utf-8"))
+    (step,) = (each for each in workflow["jobs"]["build"]["steps"] if "TAG" in each.get("env", {}))
+
+    done = subprocess.run(
+        ("bash", "-e", "-c", step["run"]), cwd=ROOT, env=os.environ | {"TAG": tag}, check=False
+    )
+    assert (done.returncode == 0) is is_released
+
+
+# --- names by which communities find it ---
+
+
+@pytest.fixture(scope="module")
+def thin(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the wheels of all of them."""
+    folder = tmp_path_factory.mktemp("thin")
+    ran(sys.executable, "integrations/thin/build_thin.py", str(folder), cwd=ROOT)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("name", "extra", "modules"),
+    [
+        ("claimspan-haystack", "haystack", []),
+        ("claimspan-langchain", "langchain", []),
+        ("claimspan-openinference", "openinference", []),
+        (
+            "llama-index-observability-claimspan",
+            "llama-index",
+            ["llama_index/observability/claimspan/__init__.py"],
+        ),
+    ],
+)
+def test_the_name_of_a_community_brings_claimspan_of_its_version_and_nothing_else(
+    thin: Path, name: str, extra: str, modules: list[str]
+) -> None:
+    (wheel,) = thin.glob(f"{name.replace('-', '_')}-*.whl")
+
+    metadata = metadata_of(wheel)
+    assert metadata["Name"] == name
+    assert metadata.get_all("Requires-Dist", []) == [f"claimspan[{extra}]=={metadata['Version']}"]
+    assert extra in PROJECT["project"]["optional-dependencies"]
+    with zipfile.ZipFile(wheel) as content:
+        assert [each for each in content.namelist() if each.endswith(".py")] == modules
+
+
+def test_the_pages_of_these_names_show_lines_that_run(thin: Path, tmp_path: Path) -> None:
+    for wheel in thin.glob("*.whl"):
+        with zipfile.ZipFile(wheel) as content:
+            content.extractall(tmp_path)  # noqa: S202 - made here
+        (lines,) = re.findall(
+            r"```python\n(.*?)```", str(metadata_of(wheel).get_payload()), re.DOTALL
+        )
+        ran(sys.executable, "-c", lines, cwd=tmp_path, variables={"PYTHONPATH": str(tmp_path)})
 
 
 # --- a clone that pip deletes ---
@@ -238,8 +343,14 @@ def cloned_by_pip(folder: Path, origin: str) -> tuple[Path, str]:
     for each in (*FOLDERS.values(), "core/claimspan"):
         (clone / each).mkdir(parents=True)
     (clone / "core" / "claimspan" / "__init__.py").touch()
-    for name in ("pyproject.toml", "README.md", "LICENSE", "NOTICE", "core/hatch_build.py"):
+    bench = ("pyproject.toml", "README.md", "LICENSE", "NOTICE", "same_version.py")
+    for name in (
+        *("pyproject.toml", "README.md", "LICENSE", "NOTICE", "core/hatch_build.py"),
+        *(f"core/bench/{each}" for each in bench),
+    ):
         shutil.copy(ROOT / name, clone / name)
+    (clone / "core" / "bench" / "claimspan_bench").mkdir()
+    (clone / "core" / "bench" / "claimspan_bench" / "__init__.py").touch()
     author = ("-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false")
     ran("git", "init", "--quiet", cwd=clone)
     ran("git", "add", ".", cwd=clone)

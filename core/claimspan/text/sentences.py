@@ -1,7 +1,7 @@
 """Splits prose into sentences.
 
-The boundaries come from sentencex, which knows the abbreviations of 244 languages. This module
-chooses the language by script and repairs boundaries at ordinals and abbreviations.
+A mark of any script ends a sentence, unless it stands within brackets or a quotation, or after an
+abbreviation, an initial or an ordinal. Abbreviations are listed by language.
 """
 
 from __future__ import annotations
@@ -9,27 +9,56 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator
-from itertools import pairwise
-from typing import Final, cast
-
-from sentencex import segment  # type: ignore[import-untyped]  # compiled, without stubs
+from typing import Final
 
 from claimspan.text.languages import language_of_script
 
 __all__ = ["split_prose"]
 
-# sentencex ends a sentence at the dot of "3. maja" and "npr. danes"; the lower case after it shows
-# that the sentence goes on.
-_FALSE_END: Final = re.compile(r"(?:\b\d{1,4}|\b[^\W\d_]{1,4})\.\s*$")
+# What the lower case after it shows to be an ordinal or an abbreviation: "3. maja", "npr. danes".
+_FALSE_END: Final = re.compile(r"(?:\b\d{1,4}\.|\b[^\W\d_]{1,4}\.|…|\.\.)\s*$")
 
 # Abbreviations that stand before a number or a name, whose upper case says nothing.
 _BEFORE_NAMES: Final = {
-    "sl": re.compile(r"\b(?:str|št|sl|ul|čl|prim|gl|mag|doc|akad|sv|tel)\.\s*$", re.IGNORECASE),
+    "en": re.compile(
+        r"(?<![\w.])(?:Mr|Mrs|Ms|Messrs|Dr|Prof|St|Mt|Ft|Rev|Gen|Col|Lt|Sgt|Capt|Cpt|Maj|Adm|Hon|Sen|Rep|Gov|"
+        r"Pres|Supt|vs?|pp?|vols?|figs?|eqs?|ch|secs?|arts?|eds?|paras?|cf|ca|approx|e\.\s?g|i\.\s?e|viz|"
+        r"et al|Jan|Feb|Apr|Aug|Sept?|Oct|Nov|Dec)\.\s*$",
+        re.IGNORECASE,
+    ),
+    "es": re.compile(
+        r"\b(?:Sr(?:a|ta|es)?|Dra?|Prof|Lic|Ing|D|Dña|Ud|Uds|Vd|Av|Avda|núm|nº|págs?|art|cap|ej|"
+        r"aprox|tel|S|p\.\s?ej|EE\.\s?UU)\.\s*$",
+        re.IGNORECASE,
+    ),
+    "it": re.compile(
+        r"\b(?:Sig(?:ra|na)?|Dott(?:ssa)?|Prof(?:ssa)?|Avv|Ing|Arch|Geom|On|S|n|pagg?|art|cap|ca|"
+        r"es|cfr|tel|vol|p\.\s?es)\.\s*$",
+        re.IGNORECASE,
+    ),
+    "pt": re.compile(
+        r"\b(?:Sra?|Dra?|Profa?|Eng|Av|núm|págs?|art|cap|ex|aprox|tel)\.\s*$", re.IGNORECASE
+    ),
+    "nl": re.compile(
+        r"\b(?:dhr|mevr|mw|drs?|ir|ing|mr|prof|nr|blz|art|ca|bijv|bv|evt|incl|excl|max|min|tel|"
+        r"resp|vgl|St|o\.\s?a|d\.\s?w\.\s?z|m\.\s?b\.\s?t)\.\s*$",
+        re.IGNORECASE,
+    ),
+    "pl": re.compile(r"\b(?:ul|al|pl|nr|prof|hab|inż|mgr|ks|św|str|art|ust|tj|np|ok|tel)\.\s*$"),
+    "cs": re.compile(
+        r"\b(?:ul|č|čl|str|prof|doc|ing|mgr|sv|nám|tel|tzv|např|odst)\.\s*$", re.IGNORECASE
+    ),
+    "sv": re.compile(r"\b(?:nr|kl|ca|t\.\s?ex|bl\.\s?a|tel|dvs|kap|sid)\.\s*$", re.IGNORECASE),
+    "ru": re.compile(r"\b(?:г|ул|д|им|стр|рис|гл|ст|проф|акад|см|т\.\s?е|т\.\s?д|тел)\.\s*$"),
+    "sl": re.compile(
+        r"\b(?:dr|ga|gdč|inž|prof|str|št|sl|ul|čl|prim|gl|mag|doc|akad|sv|tel)\.\s*$",
+        re.IGNORECASE,
+    ),
     "de": re.compile(
         r"\b(?:Abs|Art|Bd|bzgl|bzw|ca|Dipl|evtl|ggf|Hbf|Hr|Hrn|Fr|inkl|Ing|Kap|max|min|Mio|Mrd|Nr|"
-        r"Prof|S|St|Str|Tel|vgl|Ziff|zzgl|z\.\s?B|d\.\s?h|u\.\s?a)\.\s*$"
+        r"Dr|Prof|S|St|\w*[Ss]tr|Tel|vgl|Ziff|zzgl|z\.\s?B|d\.\s?h|u\.\s?a)\.\s*$"
     ),
-    "fr": re.compile(r"\b(?:MM?|Mmes?|Mlles?|Ste?|av|bd|env|cf|pp?|art|chap|vol)\.\s*$"),
+    "fr": re.compile(r"\b(?:MM?|Mmes?|Mlles?|Ste?|av|bd|env|cf|pp?|[Aa]rt|chap|vol)\.\s*$"),
     "hr": re.compile(r"\b(?:str|čl|br|gđa|ul|sv|tel|prof|mr|tzv|npr)\.\s*$", re.IGNORECASE),
     "da": re.compile(r"\b(?:nr|kl|ca|bl\.\s?a|f\.\s?eks|tlf|hr|fr)\.\s*$", re.IGNORECASE),
 }
@@ -51,19 +80,38 @@ _BEFORE_ORDINAL: Final = {
     ),
 }
 
+_INITIAL: Final = re.compile(r"(?:^|[\s(])[^\W\d_]\.\s*$")
+_ITEM: Final = re.compile(r"\s*\d{1,2}\.\s*")
+"""The number of an item of a list, which stands before its sentence."""
+
+# English abbreviations that end a sentence only before a word that begins one.
+_BEFORE_ANY: Final = re.compile(
+    r"(?<![\w.])(?:U\.\s?[SKN]|Inc|Ltd|Co|Corp|Bros|Jr|Sr|Ph\.\s?D|[ap]\.\s?m)\.\s*$", re.IGNORECASE
+)
+_BEGINNING: Final = re.compile(
+    r"(?:A|After|All|Although|An|And|As|At|Before|But|By|During|For|From|He|Her|His|However|If|In|It|"
+    r"Its|Many|Most|No|Now|On|Or|She|Since|So|Some|That|The|Their|Then|There|These|They|This|To|We|"
+    r"What|When|While|With|You|Your)\b"
+)
+
 # A boundary is judged by what stands near it; a longer look back takes quadratic time.
 _TAIL: Final = 40
-# sentencex takes quadratic time on text without blanks and on quotes that stay open, in one step in
-# which no other thread runs. What it is given at once is cut where it ends a sentence in any case,
-# and if there is no such place at a blank.
-_LONG: Final = 2000
-_LONGEST: Final = 4000
-_SURE_END: Final = re.compile(
-    r"[。！？｡]+[」』”’）】》]*|[^\W\d_]{5}[.!?]+[\"”’)]*\s+(?=[^\W\d_a-z])|\n\s*\n|[।؟۔]\s+"
+_SAID: Final = 500
+"""Letters at most of what is taken for a quotation or a remark in brackets."""
+
+_PAIRS: Final = ("()", "[]", '""', "“”", "„“", "„”", "«»", "»«", "‹›", "「」", "『』", "《》")
+_WITHIN: Final = "|".join(
+    rf"\{left}[^{re.escape(left + right)}]{{0,{_SAID}}}+\{right}" for left, right in _PAIRS
 )
-_BLANK: Final = re.compile(r"\s(?=\S)")
-_ENDS: Final = re.compile(r"[.!?…][\"”’)]*\s*$")
-_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+_CLOSING: Final = r"[\"”’“»«)\]」』》】）]*+"
+_BOUNDARY: Final = re.compile(
+    rf"(?P<within>{_WITHIN})"
+    r"|\n[^\S\n]*\n\s*|\n(?=[^\S\n]*(?:[-*•]|\(?\d{1,2}[.)])\s)"
+    rf"|[。！？｡]++{_CLOSING}\s*"
+    rf"|(?<![.!?…])(?:[.!?…।॥։؟۔။។።]|(?<=[\u0370-\u03ff])[;\u037e])++{_CLOSING}(?:\[\d+\])*+"
+    r"(?=\s|<|\Z|(?<=[^\W\d_A-Z]{2}[.!?])[^\W\d_a-z][^\W\d_A-Z])\s*"
+)
+_SPOKEN: Final = re.compile(r"[.!?][\"”“»«」』]\Z")
 
 
 def split_prose(text: str, language: str) -> list[str]:
@@ -79,12 +127,29 @@ def split_prose(text: str, language: str) -> list[str]:
     """
     found = language_of_script(text) or language
     merged: list[list[str]] = []
-    for piece, is_cut in _segments(found, text):
-        if merged and (is_cut or _goes_on(merged[-1][-1], piece, found)):
+    for piece in _pieces(text):
+        is_item = bool(merged) and len(merged[-1]) == 1 and _ITEM.fullmatch(merged[-1][0])
+        if is_item or (merged and _goes_on(merged[-1][-1], piece, found)):
             merged[-1].append(piece)
         else:
             merged.append([piece])
     return [stripped for pieces in merged if (stripped := "".join(pieces).strip())]
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """Yields the pieces between the marks that end sentences; joined they are the text."""
+    start = 0
+    for found in _BOUNDARY.finditer(text):
+        end = found.end()
+        if found["within"]:
+            # A quotation ends its sentence if its last mark does, unless a lower case follows.
+            following = text[end : end + 2]
+            is_spoken = _SPOKEN.search(found[0]) and following[:1].isspace()
+            if not (is_spoken or found[0][-2] in "。！？") or following[1:].islower():
+                continue
+        yield text[start:end]
+        start = end
+    yield text[start:]
 
 
 def _goes_on(piece: str, following: str, language: str) -> bool:
@@ -94,9 +159,11 @@ def _goes_on(piece: str, following: str, language: str) -> bool:
     if following[:1].islower() and _FALSE_END.search(tail):
         return True
     before_names = _BEFORE_NAMES.get(language)
-    return bool(before_names and before_names.search(tail)) or _is_ordinal(
-        tail, following, language
-    )
+    if _INITIAL.search(tail) or (before_names and before_names.search(tail)):
+        return True
+    if language == "en" and _BEFORE_ANY.search(tail):
+        return not _BEGINNING.match(following)
+    return _is_ordinal(tail, following, language)
 
 
 def _is_ordinal(tail: str, following: str, language: str) -> bool:
@@ -105,41 +172,3 @@ def _is_ordinal(tail: str, following: str, language: str) -> bool:
         return False
     is_before_noun = _AFTER_ORDINAL[language].match(following.lstrip())
     return bool(is_before_noun or _BEFORE_ORDINAL[language].search(tail))
-
-
-def _segments(language: str, text: str) -> Iterator[tuple[str, bool]]:
-    """Yields the pieces into which sentencex splits a text; joined they are the text.
-
-    Yields:
-        Each piece, and whether it goes on with the one before it, which was cut off within a
-        sentence.
-    """
-    for start, end in pairwise(_cuts(text)):
-        before = text[max(start - _TAIL, 0) : start]
-        is_cut = bool(before) and not _is_end(before)
-        # sentencex takes no half of a surrogate pair; the replacement is as long.
-        readable = _SURROGATE.sub("\ufffd", text[start:end])
-        for piece in cast("list[str]", segment(language, readable)):
-            yield text[start : start + len(piece)], is_cut
-            start += len(piece)
-            is_cut = False
-
-
-def _is_end(before: str) -> bool:
-    """Tells whether a text ends where a sentence may end."""
-    return before[-1:] in "。！？｡」』”’）】》\n।؟۔" or _ENDS.search(before) is not None
-
-
-def _cuts(text: str) -> list[int]:
-    """Returns where a long text is cut before it is split, with its start and its end."""
-    cuts = [0]
-    while (least := cuts[-1] + _LONG) < len(text):
-        most = cuts[-1] + _LONGEST
-        if found := _SURE_END.search(text, least, most):
-            cuts.append(found.end())
-        elif most < len(text):
-            blanks = [each.end() for each in _BLANK.finditer(text, most - _TAIL, most)]
-            cuts.append(blanks[-1] if blanks else most)
-        else:
-            break
-    return [*cuts, len(text)]
