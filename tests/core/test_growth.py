@@ -24,6 +24,9 @@ from claimspan.verdicts import Claim
 
 from growing_texts import PATTERNS
 
+# The tracer of the lines would take its share of each time, and twice the time altogether.
+pytestmark = pytest.mark.no_cover
+
 # --- time -----------------------------------------------------------------------------------------
 
 MOST: Final = 2.2
