@@ -14,7 +14,15 @@ import pytest
 from claimspan.errors import ConfigError
 from claimspan_tracing import install_sigterm
 
-from processes import WATCHDOG_SECONDS, Ended, run_python, silent_backend, start, statuses_in, wait_for
+from processes import (
+    WATCHDOG_SECONDS,
+    Ended,
+    run_python,
+    silent_backend,
+    start,
+    statuses_in,
+    wait_for,
+)
 
 WAITING = """
 ask(Monitor(Slow(), sample=1.0), *map(str, range(8)))
