@@ -30,8 +30,8 @@ MAX_RERUN_TESTS = 10
 those that wait for processes and deadlines do; more of them mean that something is broken."""
 
 # How long an example takes is no promise of these tests, and depends on the machine. What the
-# profile of a continuous integration sets besides stays. --hypothesis-profile=thorough looks at many
-# more examples, and at others each time.
+# profile of a continuous integration sets besides stays. --hypothesis-profile=thorough looks at
+# many more examples, and at others each time.
 hypothesis.settings.register_profile(
     "unhurried", hypothesis.settings(), deadline=None, max_examples=50
 )
@@ -40,8 +40,8 @@ hypothesis.settings.register_profile(
 )
 hypothesis.settings.load_profile("unhurried")
 
-# After the first asynchronous test, asyncio.get_event_loop raises. Before, it makes a loop that is never
-# closed, and whichever test drops it fails. So it raises from the beginning.
+# After the first asynchronous test, asyncio.get_event_loop raises. Before, it makes a loop that is
+# never closed, and whichever test drops it fails. So it raises from the beginning.
 asyncio.set_event_loop(None)
 
 _skipped: list[str] = []

@@ -105,7 +105,7 @@ def _slow(work: Work, patterns: Iterable[str], steps: int = len(STEPS)) -> list[
     ]
 
 
-# A ground truth is read as an answer is, and as a chunk is: a few of the patterns tell whether it is.
+# A ground truth is read as an answer is, and as a chunk is: some of the patterns tell that it is.
 @pytest.mark.parametrize(
     ("field", "patterns"),
     [
