@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import os
 from collections.abc import Iterator
@@ -29,9 +30,19 @@ MAX_RERUN_TESTS = 10
 those that wait for processes and deadlines do; more of them mean that something is broken."""
 
 # How long an example takes is no promise of these tests, and depends on the machine. What the
-# profile of a continuous integration sets besides stays.
-hypothesis.settings.register_profile("unhurried", hypothesis.settings(), deadline=None)
+# profile of a continuous integration sets besides stays. --hypothesis-profile=thorough looks at
+# many more examples, and at others each time.
+hypothesis.settings.register_profile(
+    "unhurried", hypothesis.settings(), deadline=None, max_examples=50
+)
+hypothesis.settings.register_profile(
+    "thorough", hypothesis.settings(), deadline=None, max_examples=1_000, derandomize=False
+)
 hypothesis.settings.load_profile("unhurried")
+
+# After the first asynchronous test, asyncio.get_event_loop raises. Before, it makes a loop that is
+# never closed, and whichever test drops it fails. So it raises from the beginning.
+asyncio.set_event_loop(None)
 
 _skipped: list[str] = []
 _rerun: set[str] = set()

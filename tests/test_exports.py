@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+from collections.abc import Iterable
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -67,12 +68,29 @@ def public_modules() -> list[str]:
     return names
 
 
+@pytest.fixture(scope="module")
+def modules() -> list[ModuleType]:
+    return [import_module(name) for name in public_modules()]
+
+
 def offered(module: ModuleType) -> list[str]:
     if module.__name__ in EVERYTHING_PUBLIC:
         tree = ast.parse(inspect.getsource(module))
         return [node.name for node in tree.body if isinstance(node, ast.FunctionDef)]
-    names: list[str] = module.__all__
+    names: list[str] = getattr(module, "__all__", [])
     return names
+
+
+ABSENT: Final = object()
+
+
+def offers(modules: Iterable[ModuleType]) -> dict[str, object]:
+    """What the modules offer, by its dotted name; ``ABSENT`` if it is not there."""
+    return {
+        f"{module.__name__}.{each}": getattr(module, each, ABSENT)
+        for module in modules
+        for each in offered(module)
+    }
 
 
 def ruff_order(name: str) -> tuple[int, str]:
@@ -104,45 +122,34 @@ def test_the_modules_are_found() -> None:
     assert not any("._" in name for name in names)
 
 
-@pytest.mark.parametrize("name", public_modules())
-def test_a_public_module_lists_what_it_offers(name: str) -> None:
-    listed = hasattr(import_module(name), "__all__")
+def test_a_public_module_lists_what_it_offers(modules: list[ModuleType]) -> None:
+    unlisted = {each.__name__ for each in modules if not hasattr(each, "__all__")}
 
-    assert listed or name in EVERYTHING_PUBLIC
-
-
-@pytest.mark.parametrize("name", public_modules())
-def test_a_list_is_sorted_and_names_nothing_twice(name: str) -> None:
-    names = getattr(import_module(name), "__all__", [])
-
-    assert list(names) == sorted(set(names), key=ruff_order)
+    assert unlisted == {*EVERYTHING_PUBLIC}
 
 
-@pytest.mark.parametrize("name", public_modules())
-def test_every_offered_name_is_there(name: str) -> None:
-    module = import_module(name)
+def test_a_list_is_sorted_and_names_nothing_twice(modules: list[ModuleType]) -> None:
+    lists = {each.__name__: list(getattr(each, "__all__", [])) for each in modules}
 
-    assert [each for each in offered(module) if not hasattr(module, each)] == []
-
-
-@pytest.mark.parametrize("name", public_modules())
-def test_no_offered_name_is_private(name: str) -> None:
-    assert [each for each in offered(import_module(name)) if each.startswith("_")] == []
+    assert lists == {name: sorted(set(found), key=ruff_order) for name, found in lists.items()}
 
 
-@pytest.mark.parametrize("name", public_modules())
-def test_every_offered_class_and_function_is_described(name: str) -> None:
-    module = import_module(name)
-    things = {each: getattr(module, each) for each in offered(module)}
-
-    bare = [each for each, thing in things.items() if is_ours(thing) and not own_docstring(thing)]
-
-    assert bare == []
+def test_every_offered_name_is_there(modules: list[ModuleType]) -> None:
+    assert [name for name, thing in offers(modules).items() if thing is ABSENT] == []
 
 
-@pytest.mark.parametrize("name", public_modules())
-def test_every_public_module_is_described(name: str) -> None:
-    assert (import_module(name).__doc__ or "").strip()
+def test_no_offered_name_is_private(modules: list[ModuleType]) -> None:
+    assert [name for name in offers(modules) if name.rpartition(".")[2].startswith("_")] == []
+
+
+def test_every_offered_class_and_function_is_described(modules: list[ModuleType]) -> None:
+    found = offers(modules).items()
+
+    assert [name for name, thing in found if is_ours(thing) and not own_docstring(thing)] == []
+
+
+def test_every_public_module_is_described(modules: list[ModuleType]) -> None:
+    assert [each.__name__ for each in modules if not (each.__doc__ or "").strip()] == []
 
 
 def test_the_facade_offers_exactly_what_is_documented() -> None:

@@ -230,7 +230,10 @@ def test_scores_are_exported_as_linked_spans_that_replace_themselves(here: Path)
     assert {each.links[0].span_id for each in carriers} == roots
 
 
-def test_an_export_that_takes_nothing_is_said_and_nothing_is_noted(here: Path) -> None:
+def test_an_export_that_takes_nothing_is_said_and_nothing_is_noted(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "1")  # seconds that it tries again for
     written(2)
     given = ("traces.jsonl", "--judge", "lexical", "--export", "http://127.0.0.1:9/v1/traces")
     result = invoke("backfill", *given)

@@ -113,10 +113,16 @@ def test_the_version_is_that_of_the_package() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(SUMMARIES))
-def test_the_help_of_a_command_names_it_as_it_is_typed(name: str) -> None:
+def test_the_help_of_a_command_names_it_as_it_is_typed(
+    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     words = name.split(".")
+    monkeypatch.setattr(sys, "argv", ["claimspan", *words, "--help"])
 
-    assert f"Usage: claimspan {' '.join(words)} " in claimspan(*words, "--help").stdout
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert not ended.value.code
+    assert f"Usage: claimspan {' '.join(words)} " in capsys.readouterr().out
 
 
 # --- what fails ---

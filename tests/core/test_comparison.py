@@ -96,6 +96,7 @@ def test_the_tests_of_all_systems_are_adjusted_together(tmp_path: Path) -> None:
     assert adjusted == holm({name: each.p_value for name, each in paired.items()})
 
 
+@pytest.mark.no_cover  # dozens of comparisons cover what one does
 def test_what_chance_alone_brings_is_called_a_difference_once_in_twenty_tables_at_most(
     tmp_path: Path,
 ) -> None:

@@ -11,31 +11,17 @@ from collections.abc import Iterator
 import pytest
 
 from claimspan import Claim
-from claimspan.judges import OpenAIJudge
 from claimspan.judges.llm.extraction import Extraction
 from claimspan_bench.context_coverage import CoverageItem, Document, judge_items, summarize
 from claimspan_bench.context_coverage.builder import awrite_questions
-from claimspan_demo.model import MODEL_NAME, find_model, launch
+
+from small_model import served_model, small_judge
 
 
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
-    # One thread: on a busy machine two of them wait for each other.
-    with launch(find_model(), threads=1) as served:
-        yield served.base_url
-
-
-def make_judge(url: str, extraction: Extraction = "direct") -> OpenAIJudge:
-    return OpenAIJudge(
-        MODEL_NAME,
-        base_url=url,
-        extraction=extraction,
-        exact_schema=True,  # a model this small loses count of ids
-        concurrency=1,
-        call_seconds=120.0,
-        top_logprobs=100,  # its labels are not always among the likeliest tokens
-        options={"stop": ["\n\n\n\n"]},  # the demo's server stops at an empty line, as in JSON
-    )
+    with served_model() as at:
+        yield at
 
 
 ITEM = CoverageItem.model_validate(
@@ -53,7 +39,7 @@ ITEM = CoverageItem.model_validate(
 def test_facts_come_with_either_prompt_and_the_calls_are_counted(
     url: str, extraction: Extraction
 ) -> None:
-    (judged,) = judge_items([ITEM], make_judge(url, extraction), max_facts=2)
+    (judged,) = judge_items([ITEM], small_judge(url, extraction), max_facts=2)
 
     assert judged.error is None
     assert 1 <= len(judged.facts or ()) <= 2
@@ -70,7 +56,7 @@ def test_each_pair_in_a_call_of_its_own_gives_probabilities(url: str) -> None:
     facts = (Claim(text="The lighthouse was built in 1872."), Claim(text="Bread is baked."))
     item = ITEM.model_copy(update={"facts": facts})
 
-    (judged,) = judge_items([item], make_judge(url), batched=False)
+    (judged,) = judge_items([item], small_judge(url), batched=False)
 
     result = summarize([item], [judged])
     assert judged.error is None
@@ -91,7 +77,7 @@ async def test_a_question_is_written_for_a_document(url: str) -> None:
         Document(id="b", text="Bread is baked in the morning.", question="When is bread baked?"),
     ]
 
-    first, second = await awrite_questions(documents, make_judge(url).chat_model)
+    first, second = await awrite_questions(documents, small_judge(url).chat_model)
 
     assert first.question
     assert first.text == documents[0].text

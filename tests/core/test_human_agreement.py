@@ -369,6 +369,7 @@ def test_options_that_cannot_work_are_refused_before_anything_is_judged(
     assert not kept.exists()
 
 
+@pytest.mark.no_cover  # hundreds of answers cover no line that the tests of single rules do not
 def test_on_financebench_few_wrong_answers_pass_and_the_systems_stand_in_peoples_order() -> None:
     if not DATA.exists():
         pytest.skip("FinanceBench stands in the shared data, which is absent here")

@@ -13,6 +13,9 @@ import pytest
 from claimspan import Chunk, RagRecord, aevaluate
 from claimspan.judges import LexicalJudge
 
+# The tracer of the lines would be measured with them.
+pytestmark = pytest.mark.no_cover
+
 MOST_BYTES = 4.5 * 2**20
 """Four MiB, and what the record read last may take."""
 

@@ -191,7 +191,8 @@ def hub(model: Path) -> Iterator[str]:
 def _ask_by_name(model: str, endpoint: str, cache: Path) -> str:
     """Prints the label or the error in a new process: the hub's address is read at import."""
     script = (
-        "import asyncio, sys\n"
+        "import asyncio, sys, time\n"
+        "time.sleep = lambda seconds: None\n"  # the hub's client waits between its tries
         "from claimspan.errors import ConfigError\n"
         "from claimspan.judges.local import LocalJudge\n"
         "from claimspan.verdicts import Claim\n"

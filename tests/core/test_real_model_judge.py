@@ -15,22 +15,21 @@ import pytest
 from claimspan import Evaluations, RagRecord
 from claimspan.evaluation.evaluate import aevaluate_many
 from claimspan.files.record_files import read_records
-from claimspan.judges import OpenAIJudge
 from claimspan.judges.llm.extraction import Extraction
-from claimspan_demo.model import MODEL_NAME, find_model, launch
+
+from small_model import served_model, small_judge
 
 SAMPLES: Final = Path(__file__).resolve().parents[3] / "shared" / "bench" / "samples20.json"
-EACH: Final = 3
-"""Samples with either prompt: the model takes half a minute for one."""
+EACH: Final = 2
+"""Samples with either prompt: the model takes ten seconds for one."""
 
 SENTENCES: Final = re.compile(r"(?<=[.!?])\s+")
 
 
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
-    # One thread: on a busy machine two of them wait for each other.
-    with launch(find_model(), threads=1) as served:
-        yield served.base_url
+    with served_model() as at:
+        yield at
 
 
 def samples() -> list[RagRecord]:
@@ -58,17 +57,7 @@ def shortened(record: RagRecord) -> RagRecord:
 async def evaluate_all(
     records: list[RagRecord], url: str, extraction: Extraction, chunks_per_call: int = 10
 ) -> Evaluations:
-    judge = OpenAIJudge(
-        MODEL_NAME,
-        base_url=url,
-        extraction=extraction,
-        chunks_per_call=chunks_per_call,
-        exact_schema=True,  # a model this small loses count of ids
-        concurrency=1,
-        call_seconds=120.0,
-        top_logprobs=100,  # its labels are not always among the likeliest tokens
-        options={"stop": ["\n\n\n\n"]},  # the demo's server stops at an empty line, as in JSON
-    )
+    judge = small_judge(url, extraction, chunks_per_call)
     return await aevaluate_many(records, judge=judge, concurrency=2, max_claims=2)
 
 

@@ -30,7 +30,7 @@ def test_the_growth_benchmark_measures_every_kind_of_work() -> None:
 
 
 def test_the_simulation_counts_every_query_in_one_state_and_stays_within_its_budget() -> None:
-    small = ("--hours", "0.3", "--processes", "2", "--queries", "2000", "--budget", "1")
+    small = ("--hours", "0.3", "--processes", "2", "--queries", "600", "--budget", "1")
 
     found = results_of("simulation.py", *small, "--outage", "0.1", "0.15")
 

@@ -14,7 +14,15 @@ import pytest
 from claimspan.errors import ConfigError
 from claimspan_tracing import install_sigterm
 
-from processes import Ended, run_python, silent_backend, start, statuses_in, wait_for
+from processes import (
+    WATCHDOG_SECONDS,
+    Ended,
+    run_python,
+    silent_backend,
+    start,
+    statuses_in,
+    wait_for,
+)
 
 WAITING = """
 ask(Monitor(Slow(), sample=1.0), *map(str, range(8)))
@@ -32,7 +40,10 @@ from gevent.pywsgi import WSGIServer
 import exit_app
 WSGIServer(("127.0.0.1", int(sys.argv[1])), exit_app.wsgi, log=None).serve_forever()
 """
-GUNICORN = "-m gunicorn exit_app:wsgi --log-level warning --workers 2 --bind 127.0.0.1:"
+GUNICORN = (
+    "-m gunicorn exit_app:wsgi --log-level warning --timeout 90 --workers 2 --bind 127.0.0.1:"
+)
+"""Its workers may take as long to import everything as our processes may run."""
 
 
 def test_sigterm_evaluates_and_exports_what_is_left_and_still_ends_the_process(
@@ -132,7 +143,7 @@ def free_port() -> int:
 
 def get(port: int, path: str) -> None:
     """Ask the server; it may still be starting."""
-    deadline = time.monotonic() + 40
+    deadline = time.monotonic() + WATCHDOG_SECONDS
     while True:
         try:
             with urllib.request.urlopen(f"http://127.0.0.1:{port}/{path}", timeout=20) as answer:

@@ -28,7 +28,7 @@ from pipelines import AppError, Driver, Passage, Recipe, answer_to
 from support import MonitorFactory, ScriptedJudge, Spans, attributes, ids, score_names
 
 QUERY = "the question"
-RUNS = 1_000
+RUNS = 300
 
 DRIVERS: list[Callable[[], Driver]] = [LangChainDriver, LlamaIndexDriver, HaystackDriver]
 
@@ -54,7 +54,7 @@ def judge() -> ScriptedJudge:
 
 @pytest.fixture
 def monitor(make_monitor: MonitorFactory, judge: ScriptedJudge) -> Monitor:
-    # A thousand evaluations take a while where lines are counted, and none may be given up.
+    # Hundreds of evaluations take a while where lines are counted, and none may be given up.
     return make_monitor(judge=judge, hold_seconds=300.0)
 
 

@@ -46,6 +46,7 @@ def five_claims(mean: float) -> Draw:
 # --- chance ---
 
 
+@pytest.mark.no_cover  # a thousand windows cover what one does
 @pytest.mark.parametrize(
     ("alert", "draw", "weights"),
     [
