@@ -115,7 +115,8 @@ def spans_of_json(body: bytes | str, *, max_bytes: int = MAX_BYTES) -> DecodedSp
     Raises:
         PayloadError: It is too long, no JSON, nested too deeply, or no object of OTLP.
     """
-    return _one_by_one(request_of_json(body, max_bytes=max_bytes), _items, _fill)
+    request: object = request_of_json(body, max_bytes=max_bytes)
+    return _one_by_one(request, _items, _fill)
 
 
 def request_of_json(body: bytes | str, *, max_bytes: int = MAX_BYTES) -> Mapping[object, object]:
@@ -281,7 +282,8 @@ def _encoded(parent: bytes, name: str) -> Sequence[bytes]:
     Raises:
         DecodeError: The bytes are no object.
     """
-    fields = UnknownFieldSet(Empty.FromString(parent))
+    found = UnknownFieldSet(Empty.FromString(parent))
+    fields = (found[index] for index in range(len(found)))
     number = _NUMBERS[name]
     return [e.data for e in fields if e.field_number == number and isinstance(e.data, bytes)]
 
