@@ -308,6 +308,7 @@ def test_a_judge_that_is_away_ends_the_run_and_the_next_one_goes_on(here: Path) 
     result = invoke("backfill", "traces.jsonl", "-o", "out.jsonl", "--judge", "away.py:judge")
 
     assert "the judge is away" in str(result.exception)
+    assert "3 traces read, 3 records" in result.output
     assert told("traces.jsonl", "-o", "out.jsonl", "--judge", "lexical")["judged"] == 3
 
 
