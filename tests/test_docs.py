@@ -76,6 +76,7 @@ PAGES: Final = (
     ROOT / "docs" / "migration.md",
     ROOT / "docs" / "scores.md",
     TROUBLESHOOTING,
+    ROOT / "docs" / "typescript.md",
     ROOT / "CONTRIBUTING.md",
     ROOT / "SECURITY.md",
 )

@@ -12,6 +12,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 from urllib.parse import quote
 
+from pydantic import JsonValue
+
 from claimspan.errors import ConfigError
 from claimspan_backfill._sources import (
     PAGE,
@@ -63,22 +65,20 @@ class PhoenixSource:
             "start_time": iso(window.since),
             "end_time": iso(window.until),
         }
-        while True:
-            page = self._api.get(f"{self._path}/traces", query)
-            ids = [str(each.get("trace_id")) for each in items(page, "data")]
-            spans: list[Mapping[str, object]] = []
-            cursor: object = None
-            while ids:
-                wanted = {"trace_id": ids, "limit": _MOST_SPANS, "cursor": cursor}
-                found = self._api.get(f"{self._path}/spans/otlpv1", wanted)
-                spans += map(_with_metadata, items(found, "data"))
-                cursor = part(found, "next_cursor")
-                if not cursor:
-                    break
-            yield [as_otlp([span]) for span in spans]
-            query["cursor"] = part(page, "next_cursor")
-            if not query["cursor"]:
-                return
+        for traces in self._listed("traces", query):
+            ids = [str(each.get("trace_id")) for each in traces]
+            wanted = {"trace_id": ids, "limit": _MOST_SPANS}
+            pages = self._listed("spans/otlpv1", wanted) if ids else ()
+            yield [as_otlp([_with_metadata(span)]) for page in pages for span in page]
+
+    def _listed(self, what: str, query: Mapping[str, object]) -> Iterator[Page]:
+        return self._api.pages(
+            lambda cursor: self._api.get(
+                f"{self._path}/{what}", {**query, "cursor": cursor or None}
+            ),
+            "data",
+            lambda page: part(page, "next_cursor"),
+        )
 
 
 _METADATA: Final = re.compile(r"((?:.+\.)?metadata)\.(.+)")
@@ -125,27 +125,24 @@ class MLflowSource:
             by, key = "get", "experiment_id"
         told = self._api.get(f"/api/2.0/mlflow/experiments/{by}", {key: self._experiment})
         id_ = str(part(told, "experiment", "experiment_id"))
-        token = ""
-        while True:
-            page = self._api.post(
-                "/api/3.0/mlflow/traces/search",
-                {
-                    "locations": [
-                        {"type": "MLFLOW_EXPERIMENT", "mlflow_experiment": {"experiment_id": id_}}
-                    ],
-                    "filter": " AND ".join(conditions),
-                    "max_results": PAGE,
-                    "order_by": ["timestamp_ms ASC"],
-                    **({"page_token": token} if token else {}),
-                },
-            )
-            ids = [str(each.get("trace_id")) for each in items(page, "traces")]
+        question: dict[str, JsonValue] = {
+            "locations": [
+                {"type": "MLFLOW_EXPERIMENT", "mlflow_experiment": {"experiment_id": id_}}
+            ],
+            "filter": " AND ".join(conditions),
+            "max_results": PAGE,
+            "order_by": ["timestamp_ms ASC"],
+        }
+
+        def ask(token: str) -> JsonValue:
+            asked = {**question, "page_token": token} if token else question
+            return self._api.post("/api/3.0/mlflow/traces/search", asked)
+
+        for traces in self._api.pages(ask, "traces", lambda page: part(page, "next_page_token")):
+            ids = [str(each.get("trace_id")) for each in traces]
             if ids:
                 found = self._api.get("/api/3.0/mlflow/traces/batchGet", {"trace_ids": ids})
                 yield [as_otlp(items(trace, "spans")) for trace in items(found, "traces")]
-            token = str(part(page, "next_page_token") or "")
-            if not token:
-                return
 
 
 class LangfuseSource:
@@ -164,14 +161,20 @@ class LangfuseSource:
             "fromTimestamp": iso(window.since),
             "toTimestamp": iso(window.until),
         }
-        number, last = 1, 1
-        while number <= last:
-            page = self._api.get("/api/public/traces", {**query, "page": number})
-            ids = [quote(str(each.get("id")), safe="") for each in items(page, "data")]
-            traces = self._api.get_each([f"/api/public/traces/{id_}" for id_ in ids])
-            yield [_of_observation(e) for trace in traces for e in items(trace, "observations")]
-            total = part(page, "meta", "totalPages")
-            number, last = number + 1, total if isinstance(total, int) else number
+
+        def ask(number: str) -> JsonValue:
+            return self._api.get("/api/public/traces", {**query, "page": number or 1})
+
+        def next_of(page: JsonValue) -> object:
+            number, last = (part(page, "meta", name) for name in ("page", "totalPages"))
+            if not isinstance(number, int) or not isinstance(last, int):
+                return None
+            return number + 1 if number < last else None
+
+        for traces in self._api.pages(ask, "data", next_of):
+            ids = [quote(str(each.get("id")), safe="") for each in traces]
+            found = self._api.get_each([f"/api/public/traces/{id_}" for id_ in ids])
+            yield [_of_observation(e) for trace in found for e in items(trace, "observations")]
 
 
 _KINDS: Final = {"GENERATION": semconv.KIND_LLM} | {

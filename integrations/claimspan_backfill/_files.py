@@ -16,18 +16,28 @@ from contextlib import closing
 from pathlib import Path
 from typing import Final
 
-from claimspan.errors import ConfigError, PayloadError
-from claimspan.files.jsonl import bounded_lines, parse_bounded
+from claimspan.errors import ConfigError, MissingExtraError, PayloadError
+from claimspan.files.jsonl import bounded_lines
 from claimspan_backfill._sources import PAGE, Page, Window, by_trace, items
+
+try:
+    from claimspan_tracing.otlp.decoding import request_of_json
+except ImportError:
+    raise MissingExtraError("opentelemetry-proto", "backfill") from None
 
 __all__ = ["FileSource"]
 
 _SUFFIXES: Final = (".json", ".jsonl", ".ndjson", ".gz")
 """What the names of files in a folder end with; others are left alone."""
 
-_DEPTH: Final = 200
+_GZIP: Final = b"\x1f\x8b"
+"""What every file by gzip begins with."""
+
 _DIGITS: Final = 19
 """Of nanoseconds: one more, and SQLite has no number for them."""
+
+_LAST: Final = 2**63 - 1
+"""Nanoseconds of the latest time that SQLite has a number for."""
 
 _SCHEMA: Final = "CREATE TABLE parts (trace TEXT, start INTEGER, text TEXT)"
 _ORDER: Final = "CREATE INDEX by_trace ON parts (trace, start)"
@@ -57,7 +67,7 @@ class FileSource:
                 f"of such ({', '.join(_SUFFIXES)}), or phoenix, mlflow, langfuse, tempo or jaeger"
             )
         self.skipped = 0
-        """Lines that are no OTLP JSON."""
+        """Lines that are no OTLP JSON, and what is left of files that gzip cannot read on."""
 
     def pages(self, window: Window) -> Iterator[Page]:
         """Yield the traces of all files, oldest first."""
@@ -74,11 +84,10 @@ class FileSource:
                 database.executemany("INSERT INTO parts VALUES (?, ?, ?)", self._parts(file))
             database.execute(_ORDER)
             database.execute("COMMIT")
-            since, until = window.since, window.until
-            bounds = (
-                0 if since is None else int(since.timestamp() * 1e9),
-                2**63 - 1 if until is None else int(until.timestamp() * 1e9),
-            )
+            bounds = [
+                latest if moment is None else min(max(int(moment.timestamp() * 1e9), 0), _LAST)
+                for moment, latest in ((window.since, 0), (window.until, _LAST))
+            ]
             traces = database.cursor().execute(_TRACES, bounds)
             while ids := traces.fetchmany(PAGE):
                 marks = ", ".join("?" * len(ids))
@@ -91,20 +100,24 @@ class FileSource:
     def _parts(self, file: Path) -> Iterator[tuple[str, int, str]]:
         """What each line has of each trace, with the time at which that begins."""
         try:
-            with gzip.open(file) if file.name.endswith(".gz") else file.open("rb") as opened:
+            with file.open("rb") as plain:
+                is_packed = plain.peek(2)[:2] == _GZIP
+                opened = gzip.GzipFile(fileobj=plain) if is_packed else plain
                 for _, line in bounded_lines(opened):  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType] - gzip reads bytes
                     try:
-                        request = parse_bounded(line or b"", max_depth=_DEPTH)
+                        request = request_of_json(line or b"")
                     except PayloadError:
                         self.skipped += 1
                         continue
                     for group in items(request, "resourceSpans"):
                         for trace, told in by_trace(group).items():
                             yield trace, _start(told), json.dumps(told)
-        except (OSError, EOFError, zlib.error) as error:
-            reason = getattr(error, "strerror", None) or type(error).__name__
+        except (gzip.BadGzipFile, EOFError, zlib.error):
+            self.skipped += 1  # it is still being written, or was cut
+        except OSError as error:
             raise ConfigError(
-                f"cannot read {file} ({reason}): give a file of OTLP JSON lines, or one by gzip"
+                f"cannot read {file} ({error.strerror}): give a file of OTLP JSON lines, or one by "
+                "gzip"
             ) from None
 
 

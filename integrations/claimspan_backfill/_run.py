@@ -16,7 +16,7 @@ from typing import Final
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 
 from claimspan import RagRecord
-from claimspan.errors import ConfigError, DeliveryError, JudgeError, MissingExtraError, PayloadError
+from claimspan.errors import ConfigError, DeliveryError, JudgeError, PayloadError
 from claimspan.files.private import create_private
 from claimspan.results.rows import ResultRow
 from claimspan_backfill._sources import Page, Source, Window, items
@@ -33,11 +33,7 @@ from claimspan_tracing.adapters import (
     submit_ended,
     wait_until_idle,
 )
-
-try:
-    from claimspan_tracing.otlp.decoding import spans_of_json
-except ImportError:
-    raise MissingExtraError("opentelemetry-proto", "backfill") from None
+from claimspan_tracing.otlp.decoding import spans_of_json
 
 __all__ = ["Backfill", "ResultLines", "Settings", "Summary"]
 
@@ -73,6 +69,7 @@ _LEFT_OUT: Final = {
     Status.ABANDONED: "the answer was not read to its end",
     Status.INTERRUPTED: "interrupted, or waits for a person",
     Status.QUEUE_FULL: "larger than what is judged",
+    Status.SEVERAL_ANSWERS: "several answers in one, each a record of its own if it can be told",
 }
 
 
@@ -189,12 +186,12 @@ class Backfill:
                     break
         finally:
             self._monitor.shutdown(0)
-        stats = self._monitor.stats
-        for status, count in ({**stats.skipped, **stats.dropped}).items():
-            if status != Status.DISPATCHED:
-                self.summary.left_out[_LEFT_OUT.get(Status(status), status)] += count
-        if skipped := getattr(self._source, "skipped", 0):
-            self.summary.left_out["lines that are not OTLP JSON"] += skipped
+            stats = self._monitor.stats
+            for status, count in ({**stats.skipped, **stats.dropped}).items():
+                if status != Status.DISPATCHED:
+                    self.summary.left_out[_LEFT_OUT.get(Status(status), status)] += count
+            if skipped := getattr(self._source, "skipped", 0):
+                self.summary.left_out["lines that are not OTLP JSON"] += skipped
         return self.summary
 
     # --- from a page to jobs ---
@@ -255,7 +252,7 @@ class Backfill:
         held = [span.attributes or {} for span in spans]
         held += [span.resource.attributes for span in spans]
         return all(
-            any(str(each.get(name)) == value for each in held if name in each)
+            any(_shown(each[name]) == value for each in held if name in each)
             for name, value in self._settings.wanted.items()
         )
 
@@ -323,6 +320,11 @@ class Backfill:
         else:
             summary.judged += 1
             summary.undecided += not found.metrics
+
+
+def _shown(value: object) -> str:
+    """A value as it is written on a command line."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 class _Inbox:

@@ -38,6 +38,12 @@ AT_ONCE: Final = 4
 WAITS: Final = (1.0, 2.0, 4.0, 8.0)
 """Seconds between the attempts to read, at least; after the last one the command gives up."""
 
+LONGEST_WAIT: Final = 120.0
+"""Seconds; a backend that wants to be left alone for longer ends the command."""
+
+MOST_EMPTY: Final = 100
+"""Pages without a trace that may follow each other, as searches of large backends have them."""
+
 MAX_READ_BYTES: Final = 64 * 2**20
 """Of one answer: a page of traces with long chunks takes some megabytes."""
 
@@ -115,14 +121,53 @@ class Api:
         """Return the answer to a question that is sent."""
         return self._read(lambda connection: connection.ask(path, body))
 
+    def pages(
+        self, ask: Callable[[str], JsonValue], name: str, next_of: Callable[[JsonValue], object]
+    ) -> Iterator[list[Mapping[str, object]]]:
+        """Yield what each page lists, and ask for the one that it names.
+
+        Args:
+            ask: Reads a page by the token of the one before; that of the first is empty.
+            name: Where a page has its list.
+            next_of: Returns the token that a page has for the next one; nothing if it is the last.
+
+        Raises:
+            ConfigError: A page is no object, or the pages do not come to an end.
+        """
+        token, known, n_empty = "", set[str](), 0
+        while token not in known and n_empty < MOST_EMPTY:
+            known.add(token)
+            page = ask(token)
+            if not isinstance(page, dict):
+                raise ConfigError(
+                    f"{self._backend.name} does not answer as its API does: {self._missing}"
+                )
+            found = items(page, name)
+            n_empty = 0 if found else n_empty + 1
+            yield found
+            following = next_of(page)
+            if not following:
+                return
+            token = str(following)
+        raise ConfigError(
+            f"{self._backend.name} gives page after page without an end: give a shorter time "
+            "with --since and --until; what was judged is noted"
+        )
+
     def _read(self, work: Callable[[Connection], Coroutine[object, object, _T]]) -> _T:
         for wait in (*WAITS, None):
             try:
                 return self._backend.run(work)
             except DeliveryError as error:
+                silent = self._backend.silent_seconds
+                if silent > LONGEST_WAIT:
+                    raise ConfigError(
+                        f"{self._backend.name} wants to be asked again in {silent:,.0f} seconds: "
+                        "call the same command again then"
+                    ) from None
                 if error.final or wait is None:
                     raise ConfigError(self._told(error)) from None
-                time.sleep(max(wait, self._backend.silent_seconds))
+                time.sleep(max(wait, silent))
         raise AssertionError  # the last attempt returns or raises
 
     def _told(self, error: DeliveryError) -> str:

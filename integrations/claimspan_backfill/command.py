@@ -68,6 +68,15 @@ STATE: Final = Path("claimspan-backfill.db")
 
 _PORTS: Final = {"tempo": ("Tempo", 3200), "jaeger": ("Jaeger", 16686)}
 
+_TAKES: Final = {
+    "phoenix": ("--url", "--project"),
+    "mlflow": ("--url", "--project"),
+    "langfuse": ("--url",),
+    "tempo": ("--url", "--header"),
+    "jaeger": ("--url", "--project", "--header"),
+}
+"""Options by which a source is found; a file has none."""
+
 _AGO: Final = re.compile(r"(\d{1,6})([dhm])")
 _UNITS: Final = {"d": "days", "h": "hours", "m": "minutes"}
 
@@ -145,6 +154,8 @@ def backfill(
     refuse_input(output, [Path(source), ground_truth], option="-o")
     found, writer = _source(source, url, project, _pairs("--header", headers))
     window = Window(_moment("--since", since), _moment("--until", until))
+    if window.since and window.until and window.since >= window.until:
+        raise ConfigError(f"--since {since} is not before --until {until}: give an earlier one")
     settings = Settings(
         window=window,
         wanted=_pairs("--filter", wanted),
@@ -201,13 +212,21 @@ def backfill(
                 estimates.append(asyncio.run(expected))
 
         what = "reading" if estimate or dry_run else "judging"
-        with progress_bar(what, total=limit, show=progress) as advance:
-            summary = run.run(advance, look)
-    if as_json:
-        facts = {each.name: getattr(summary, each.name) for each in fields(summary)}
-        typer.echo(json.dumps({**facts, "estimate": _cost(estimates) or None}))
-    else:
-        typer.echo(visible("\n".join(_told(summary, estimates, is_dry=dry_run or estimate))))
+        summary, is_over = run.summary, False
+        try:
+            with progress_bar(what, total=limit, show=progress) as advance:
+                run.run(advance, look)
+            is_over = True
+        finally:
+            # Also of a run that ends with an error, or is interrupted: it was judged, and paid for.
+            if is_over or summary.traces:
+                facts = {each.name: getattr(summary, each.name) for each in fields(summary)}
+                lines_told = _told(summary, estimates, is_dry=dry_run or estimate)
+                typer.echo(
+                    json.dumps({**facts, "estimate": _cost(estimates) or None})
+                    if as_json
+                    else visible("\n".join(lines_told))
+                )
     if summary.failed:
         raise typer.Exit(SOME_FAILED)
 
@@ -216,6 +235,10 @@ def _source(
     name: str, url: str | None, project: str | None, headers: Mapping[str, str]
 ) -> tuple[Source, BackendWriter | None]:
     """Return the source, and what writes scores back to it."""
+    given = {"--url": url, "--project": project, "--header": headers}
+    takes = _TAKES.get(name, ())
+    if unused := [option for option, value in given.items() if value and option not in takes]:
+        raise ConfigError(f"{name} takes no {' or '.join(unused)}: leave it out")
     if name == "phoenix":
         phoenix = PhoenixWriter(url)
         return PhoenixSource(phoenix.backend, project), phoenix
@@ -242,11 +265,11 @@ def _moment(option: str, given: str | None) -> datetime | None:
     """The moment that an option says: so long ago, or a date of ISO 8601, UTC if it has no zone."""
     if given is None:
         return None
-    if ago := _AGO.fullmatch(given):
-        return datetime.now(UTC) - timedelta(**{_UNITS[ago[2]]: int(ago[1])})
     try:
+        if ago := _AGO.fullmatch(given):
+            return datetime.now(UTC) - timedelta(**{_UNITS[ago[2]]: int(ago[1])})
         found = datetime.fromisoformat(given)
-    except ValueError:
+    except (ValueError, OverflowError):
         raise ConfigError(f"{option} {given!r} is no time: write 7d, or 2026-11-01T08:00") from None
     return found if found.tzinfo else found.replace(tzinfo=UTC)
 

@@ -210,6 +210,22 @@ DIALECTS: Final = (
         contents="set HAYSTACK_CONTENT_TRACING_ENABLED=true",
     ),
     Dialect(
+        name="Mastra",
+        kind=("mastra.span.type",),
+        kinds={
+            "agent_run": _AGENT,
+            "model_inference": _CHAIN,  # it does not show what the model has read
+            "tool_call": _TOOL,
+            "mcp_tool_call": _TOOL,
+        },
+        given=("mastra.agent_run.input", "mastra.workflow_run.input"),
+        returned=("mastra.agent_run.output", "mastra.workflow_run.output"),
+        session=("mastra.metadata.sessionId", "mastra.metadata.threadId"),
+        user=("mastra.metadata.userId",),
+        metadata=("mastra.metadata.",),
+        contents="take out spanOutputProcessors that remove inputs or outputs",
+    ),
+    Dialect(
         name="OpenLLMetry",
         kind=("traceloop.span.kind", "llm.request.type"),
         kinds={

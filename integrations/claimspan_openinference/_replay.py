@@ -13,7 +13,7 @@ from opentelemetry.trace import SpanContext, SpanKind
 from claimspan_openinference._groups import group_of
 from claimspan_openinference._kinds import is_marked
 from claimspan_openinference._reader import SpanReader
-from claimspan_openinference._traces import TraceTable, is_ours
+from claimspan_openinference._traces import CLOCK_STEP, TraceTable, is_ours
 from claimspan_openinference._translation import in_openinference
 from claimspan_openinference._trees import tree_of
 from claimspan_tracing.adapters import Key, RunTree
@@ -35,7 +35,9 @@ def records_of_trace(
 
     The starts and ends of the spans are replayed in the order of time. Two things that happened at
     the same moment are in this order: ends before starts, children's ends before their parent's,
-    a parent's start before its children's. A child never starts before its parent. Clocks of two
+    a parent's start before its children's. A child never starts before its parent. Node.js starts
+    spans at whole milliseconds and adds exact durations: a child of such that ends less than one
+    after its parent ends with it. Clocks of two
     services (spans with different resources) may differ, so a span whose parent is of another
     service is moved, with all below it, as little as is needed to lie within its parent. One that
     took longer than its parent is moved so far that it does not start before; one of kind
@@ -88,8 +90,14 @@ class _Placed:
     moved: int = 0
     """Nanoseconds that its service's clock is taken to be slow."""
 
+    until: int = 0
+    """When its end is replayed."""
+
     ends: int = _ENDS
     below: list[_Placed] = field(default_factory=list["_Placed"])
+
+    def __post_init__(self) -> None:
+        self.until = self.end
 
     @property
     def start(self) -> int:
@@ -111,6 +119,11 @@ class _Placed:
         end = max(self.end + self.moved, start)
         if (start, end, parent.context) != (self.start, self.end, self.span.parent):
             self.span = _remade(self.span, parent.context, start, end)
+        is_rounded = self.start % CLOCK_STEP == parent.start % CLOCK_STEP == 0
+        if is_rounded and 0 < self.end - parent.until < CLOCK_STEP:
+            self.until = max(parent.until, self.start)
+        else:
+            self.until = self.end
 
 
 def _remade(span: ReadableSpan, parent: SpanContext, start: int, end: int) -> ReadableSpan:
@@ -135,10 +148,10 @@ def _in_order(spans: Iterable[ReadableSpan]) -> list[tuple[bool, _Placed]]:
     """Starts, which are True, and ends in the order in which they are replayed."""
     placed = _placed(spans)
     for each in reversed(placed):  # a parent stands before its children
-        last = any(child.ends and child.end == each.end for child in each.below)
-        each.ends = _ENDS_AT_ONCE if last or each.start == each.end else _ENDS
+        last = any(child.ends and child.until == each.until for child in each.below)
+        each.ends = _ENDS_AT_ONCE if last or each.start == each.until else _ENDS
     steps = [(e.start, _STARTS, e.depth, e) for e in placed]
-    steps += [(e.end, e.ends, -e.depth, e) for e in placed]
+    steps += [(e.until, e.ends, -e.depth, e) for e in placed]
     return [(step[1] == _STARTS, step[3]) for step in sorted(steps, key=lambda step: step[:3])]
 
 

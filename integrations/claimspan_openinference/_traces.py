@@ -299,13 +299,14 @@ class OpenTrace:
                 and _is_below(each, node)
                 for each in self._nodes.values()
             )
-        complete = [e for e in ended if e.is_record or (e.is_record_by_hand and not is_awaited)]
+        complete = [each for each in ended if each.is_record]
         left = [each for each in ended if each not in complete]
-        if not node.was_ai:
-            joined, left = ([], left) if node.has_dropped else join(left, span.name)
-            by_hand = [each for each in left if each.is_record_by_hand]
-            complete += [*joined, *by_hand]
-            left = [each for each in left if each not in by_hand]
+        if not node.was_ai and not node.has_dropped:
+            joined, left = join(left, span.name)
+            complete += joined
+        if not is_awaited:
+            complete += [each for each in left if each.is_record_by_hand]
+            left = [each for each in left if each not in complete]
         self._let_wait(node, span, left)
         self._release(complete)
         return complete
@@ -492,6 +493,10 @@ def _is_below(node: _Node, other: _Node) -> bool:
 MAX_LATER: Final = 32
 """Answers after a retrieval that may have read it, the next ones."""
 
+CLOCK_STEP: Final = 1_000_000
+"""Nanoseconds: Node.js starts a span at a whole millisecond and adds its exact duration, so that
+a part may seem to end after the whole, and what follows to start before."""
+
 MAX_LOOKED_FOR: Final = 10
 """Documents of a retrieval that are looked for in a prompt."""
 
@@ -574,7 +579,8 @@ def _read(group: Group) -> _Answer:
 def _readers(found: Group, answers: list[_Answer]) -> list[_Answer]:
     """The answers that may rest on a retrieval; several where it cannot be told."""
     ended = found.top.end_time or 0
-    later = [each for each in answers if each.started >= ended][:MAX_LATER]
+    rounded = ended - ended % CLOCK_STEP
+    later = [e for e in answers if e.started >= ended or e.started == rounded][:MAX_LATER]
     texts = islice((text for span in found.spans for text in written_in(span)), MAX_LOOKED_FOR)
     pieces = [_piece(text) for text in texts if text]
     asked = str((found.top.attributes or {}).get(semconv.INPUT_VALUE, "")).strip()

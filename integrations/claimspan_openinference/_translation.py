@@ -28,7 +28,7 @@ from claimspan_openinference._dialects import (
     SCHEMA,
     Dialect,
 )
-from claimspan_openinference._documents import documents_in
+from claimspan_openinference._documents import LIST_KEYS, documents_in
 from claimspan_openinference._kinds import MIN_TOOL_TEXT, Attributes
 from claimspan_openinference._messages import (
     ASSISTANT,
@@ -266,7 +266,8 @@ def _unwrapped(value: object) -> object:
 
 def _documents(value: object) -> list[Document]:
     """The documents in what a span has returned, or its texts if it returned a list of these."""
-    texts = [each for each in value if isinstance(each, str)] if is_list(value) else []
+    named = [value[name] for name in LIST_KEYS if name in value] if is_mapping(value) else [value]
+    texts = [e for listed in named if is_list(listed) for e in listed if isinstance(e, str)]
     return [Document(text) for text in texts] or documents_in(value)
 
 
@@ -288,8 +289,14 @@ def _has_no_texts(words: Attributes) -> bool:
 _LISTS: Final = ("messages", "replies", "choices", "generations", "prompt", "input", "output")
 """Names under which the input or the output of a model has its messages."""
 
-_RESULTS: Final = ("tool_call_response", "tool-result", "tool_result", "function_call_output")
-_CALLS: Final = ("tool_call", "tool-call", "tool_use", "function_call")
+_NAMED: Final = ("tool_call_result", "toolResult", "tool_call", "toolUse")
+"""Names under which Haystack and Bedrock have a part, in place of its type."""
+
+_RESULTS: Final = (
+    *("tool_call_response", "tool-result", "tool_result", "function_call_output"),
+    *_NAMED[:2],
+)
+_CALLS: Final = ("tool_call", "tool-call", "tool_use", "function_call", *_NAMED[2:])
 """Types of messages and of their parts."""
 
 
@@ -320,13 +327,15 @@ def _parts_of(message: Mapping[object, object]) -> Iterator[_Message]:
     for part in content if is_list(content) else (content,):
         if not is_mapping(part):
             texts.append(part)
-        elif is_mapping(result := part.get("tool_call_result")):  # Haystack's
-            yield _Message(TOOL, str(_text(result.get("result"))))
-        elif part.get("type") in _RESULTS:
-            yield _Message(TOOL, _result(part))
-        elif part.get("type") in _CALLS or "tool_call" in part:
-            called.append(part.get("tool_call", part))
-        else:
+            continue
+        kind = next((name for name in _NAMED if name in part), part.get("type", "text"))
+        inner = part.get(kind)
+        of_kind = inner if is_mapping(inner) else part
+        if kind in _RESULTS:
+            yield _Message(TOOL, _result(of_kind))
+        elif kind in _CALLS:
+            called.append(of_kind)
+        elif str(kind).endswith("text"):  # and neither thoughts nor images
             texts.append(text_of_parts([part]))
     text = "\n".join(each for each in texts if isinstance(each, str) and each)
     if text or called:
@@ -339,7 +348,9 @@ def _result(part: Mapping[object, object]) -> str:
     found = next((part[name] for name in names if name in part), "")
     if is_mapping(found) and {*found} == {"type", "value"}:  # Vercel's
         found = found["value"]
-    are_parts = is_list(found) and all(is_mapping(e) and e.get("type") == "text" for e in found)
+    are_parts = is_list(found) and all(
+        is_mapping(e) and (e.get("type") == "text" or {*e} == {"text"}) for e in found
+    )
     return text_of_parts(found) if are_parts else str(_text(found))
 
 
@@ -383,7 +394,8 @@ def _of_events(events: Sequence[Event]) -> dict[str, object]:
             said = parsed(values.get("message")) or {"role": ASSISTANT, **values}
             listed[semconv.GEN_AI_OUTPUT_MESSAGES].append(said)
         elif role := EVENT_MESSAGE.fullmatch(event.name):
-            listed[semconv.GEN_AI_INPUT_MESSAGES].append({"role": role[1], **values})
+            said = {"role": role[1], **values, "content": parsed(values.get("content"))}
+            listed[semconv.GEN_AI_INPUT_MESSAGES].append(said)
     return found | listed
 
 

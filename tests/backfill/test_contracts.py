@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import JsonValue
 
 from claimspan.errors import ConfigError
 from claimspan_backfill import _sources
 
 from command_line import invoke
-from contract_server import Api, ContractServer, answer, contract_server
+from contract_server import Api, ContractServer, Request, answer, contract_server
 from contracts import LangfuseApi
 from processes import closed_port
 from stored_traces import MINUTE, StoredJaeger, StoredLangfuse, StoredTempo, spans_of
@@ -133,6 +134,44 @@ def test_each_fault_of_a_backend_is_one_line_that_says_what_to_do(
         server.faults.clear()
         server.faults.extend([fault] * 3)
         assert advice in refused(*arguments(source, server.url))
+
+
+@pytest.mark.parametrize("page", ["the same", "another"])
+@pytest.mark.parametrize("source", ["phoenix", "mlflow"])
+def test_pages_without_an_end_end_the_command(source: str, page: str) -> None:
+    asked: list[Request] = []
+
+    def without_end(request: Request) -> JsonValue:
+        asked.append(request)
+        token = "a" if page == "the same" else f"page {len(asked)}"
+        return {
+            "next_cursor": token,
+            "next_page_token": token,
+            "experiment": {"experiment_id": "1"},
+        }
+
+    with contract_server(without_end) as server:
+        said = refused(source, "--url", server.url)
+
+    assert "page after page without an end" in said
+    assert len(asked) < 110
+
+
+@pytest.mark.parametrize("body", [b"null", b"[]", b"7"])
+def test_an_answer_of_another_kind_is_not_a_project_without_traces(body: bytes) -> None:
+    with contract_server(lambda _: {}) as server:
+        server.faults.append(answer(200, body))
+        said = refused("phoenix", "--url", server.url, "--project", "shop")
+
+    assert "Phoenix does not answer as its API does: it has no project 'shop'" in said
+
+
+def test_a_backend_that_wants_to_be_left_alone_for_long_is_not_waited_for() -> None:
+    with contract_server(lambda _: {}) as server:
+        server.faults.append(answer(429, headers={"Retry-After": "3600"}))
+        said = refused("phoenix", "--url", server.url)
+
+    assert "seconds: call the same command again then" in said
 
 
 @every

@@ -89,6 +89,52 @@ def test_what_is_broken_in_a_file_is_counted_and_the_rest_judged(here: Path) -> 
     assert found["left_out"]["lines that are not OTLP JSON"] == 1
 
 
+def test_a_file_that_is_still_written_costs_what_is_missing_of_it_alone(here: Path) -> None:
+    packed = gzip.compress(lines_of([spans_of(0, START)]).encode())
+    Path("traces").mkdir()
+    Path("traces/cut.json.gz").write_bytes(packed[:-30])
+    Path("traces/packed.jsonl").write_bytes(packed)
+    written(2, "traces/plain.json.gz")
+
+    found = told("traces", "--judge", "lexical", "-o", "out.jsonl")
+
+    assert found["judged"] == 2
+    assert found["left_out"] == {"lines that are not OTLP JSON": 1}
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (("--since", "999999d"), "--since '999999d' is no time"),
+        (("--since", "1h", "--until", "2h"), "is not before --until 2h"),
+        (("--url", "http://localhost:1", "--project", "x"), "takes no --url or --project"),
+    ],
+)
+def test_an_option_that_finds_nothing_is_refused(
+    given: tuple[str, ...], said: str, here: Path
+) -> None:
+    written(1)
+    result = invoke("backfill", "traces.jsonl", "--dry-run", *given)
+
+    assert isinstance(result.exception, ConfigError)
+    assert said in str(result.exception)
+
+
+@pytest.mark.parametrize("given", [("--since", "0001-01-01"), ("--until", "9999-12-31")])
+def test_no_date_is_too_early_or_too_late(given: tuple[str, ...], here: Path) -> None:
+    written(2)
+
+    assert told("traces.jsonl", "--dry-run", *given)["records"] == 2
+
+
+def test_a_filter_has_truth_values_as_json_does(here: Path) -> None:
+    spans = spans_of(0, START)
+    spans[0]["attributes"] += [{"key": "is_beta", "value": {"boolValue": True}}]
+    Path("traces.jsonl").write_text(lines_of([spans]))
+
+    assert told("traces.jsonl", "--dry-run", "--filter", "is_beta=true")["records"] == 1
+
+
 class PageOfAnything:
     """A source whose page holds what no JSON has."""
 
@@ -114,9 +160,8 @@ def test_what_cannot_be_read_of_a_page_leaves_out_itself_alone() -> None:
 
 
 def test_each_fault_of_a_file_is_one_line_that_says_what_to_do(here: Path) -> None:
-    (here / "cut.json.gz").write_bytes(gzip.compress(lines_of([spans_of(0, START)]).encode())[:90])
     (here / "empty").mkdir()
-    for path in ("no such file", "empty", "cut.json.gz"):
+    for path in ("no such file", "empty"):
         result = invoke("backfill", path, "-o", "out.jsonl", "--judge", "lexical")
         assert isinstance(result.exception, ConfigError)
         assert "give a file" in str(result.exception)
@@ -266,6 +311,7 @@ def test_a_judge_that_is_away_ends_the_run_and_the_next_one_goes_on(here: Path) 
     result = invoke("backfill", "traces.jsonl", "-o", "out.jsonl", "--judge", "away.py:judge")
 
     assert "the judge is away" in str(result.exception)
+    assert "3 traces read, 3 records" in result.output
     assert told("traces.jsonl", "-o", "out.jsonl", "--judge", "lexical")["judged"] == 3
 
 

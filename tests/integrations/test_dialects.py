@@ -20,7 +20,7 @@ from opentelemetry.util.types import AnyValue
 
 from claimspan_openinference import why_no_record
 from claimspan_openinference._dialects import DIALECTS
-from claimspan_openinference._documents import reranked
+from claimspan_openinference._documents import reranked, retrieved
 from claimspan_openinference._kinds import Attributes
 from claimspan_openinference._messages import answered, messages_of, prompted
 from claimspan_openinference._translation import in_openinference, say_what_to_set
@@ -55,6 +55,7 @@ RECORDS: Final[dict[str, tuple[list[str], str]]] = {
     "langfuse": ([DRAVA, SAVA], SESSION),
     "langfuse_langchain": ([DRAVA, SAVA], SESSION),
     "langsmith": ([DRAVA, SAVA], SESSION),
+    "mastra": ([DRAVA, MURA], SESSION),
     "logfire_openai": ([DRAVA, SAVA], ""),
     "logfire_openinference": ([DRAVA, SAVA], ""),
     "logfire_pydantic_ai": ([DRAVA, MURA], OWN),
@@ -194,6 +195,44 @@ def test_messages_in_events_of_a_span_are_read_as_those_in_its_attributes() -> N
     assert answered(found) == ANSWER
 
 
+def test_parts_that_an_event_has_as_json_are_read_as_parts() -> None:
+    told = {"toolResult": {"toolUseId": "a", "content": [{"text": DRAVA}]}}
+    _, found = spans_of(
+        ("gen_ai.user.message", {"content": json.dumps([{"text": QUESTION}])}),
+        ("gen_ai.tool.message", {"content": json.dumps([told])}),
+        ("gen_ai.choice", {"message": json.dumps([{"text": ANSWER}])}),
+        gen_ai__operation__name="chat",
+    )
+
+    assert messages_of(found) == [("user", QUESTION), ("tool", DRAVA)]
+    assert answered(found) == ANSWER
+
+
+def test_what_a_model_thinks_is_no_answer_and_an_image_is_no_question() -> None:
+    image = {"type": "blob", "mime_type": "image/png", "content": "aGVsbG8="}
+    asked = [image, {"type": "text", "content": QUESTION}]
+    said = [
+        {"type": "reasoning", "content": "The user asks of a river."},
+        {"type": "text", "content": ANSWER},
+    ]
+    _, found = spans_of(
+        gen_ai__operation__name="chat",
+        gen_ai__input__messages=json.dumps([{"role": "user", "parts": asked}]),
+        gen_ai__output__messages=json.dumps([{"role": "assistant", "parts": said}]),
+    )
+
+    assert (prompted(found), answered(found)) == (QUESTION, ANSWER)
+
+
+@pytest.mark.parametrize("output", [[DRAVA, SAVA], {"documents": [DRAVA, SAVA]}])
+def test_texts_that_a_retriever_has_returned_are_its_documents(output: object) -> None:
+    _, found = spans_of(
+        langfuse__observation__type="retriever", langfuse__observation__output=json.dumps(output)
+    )
+
+    assert [each.text for each in retrieved(found)] == [DRAVA, SAVA]
+
+
 def test_an_event_with_all_messages_is_read_as_well() -> None:
     said = [{"role": "assistant", "parts": [{"type": "text", "content": ANSWER}]}]
     asked = [{"role": "user", "parts": [{"type": "text", "content": QUESTION}]}]
@@ -254,6 +293,7 @@ RESULTS: Final[dict[str, object]] = {
     },
     "responses": {"type": "function_call_output", "output": DRAVA},
     "haystack": {"role": "tool", "content": [{"tool_call_result": {"result": DRAVA}}]},
+    "bedrock": {"role": "user", "content": [{"toolResult": {"content": [{"text": DRAVA}]}}]},
     "chat completions": {"role": "tool", "content": DRAVA},
 }
 

@@ -110,6 +110,42 @@ def test_spans_of_one_moment_are_in_the_order_of_their_family() -> None:
     assert captured(spans) == WHOLE
 
 
+@pytest.mark.parametrize("late", [0.0002, 0.0009])
+def test_a_part_that_seems_to_end_just_after_the_whole_belongs_to_it(late: float) -> None:
+    # Node.js starts a span at a whole millisecond, and adds its exact duration.
+    prompt = {**MODEL, "llm.input_messages.0.message.content": f"Context:\n{FACT}\n{QUESTION}"}
+    spans = [span(1, None, ROOT, 0, 9), span(3, 1, prompt, 2, 9 + late)]
+
+    assert captured(spans) == WHOLE
+
+
+def test_an_answer_that_seems_to_begin_just_before_its_retrieval_has_ended_rests_on_it() -> None:
+    request: Mapping[str, str] = {"http.route": "/ask"}
+    spans = [
+        span(1, None, request, 0, 9, kind=SpanKind.SERVER),
+        span(2, 1, RETRIEVER, 1, 2.0004),
+        span(3, 1, MODEL, 2, 8),
+    ]
+
+    assert captured(spans) == WHOLE
+
+
+def test_an_answer_rests_on_what_was_retrieved_beside_it_also_if_its_prompt_has_a_label() -> None:
+    other = "The Mura flows into the Drava near Legrad, a town in the north of Croatia."
+    told = f"Context: {FACT} {other}\n\nQuestion: {QUESTION}"
+    prompt = {**MODEL, "llm.input_messages.0.message.content": told}
+    found = {**RETRIEVER, "retrieval.documents.1.document.content": other}
+    spans = [
+        span(1, None, {"http.route": "/ask"}, 0, 9, kind=SpanKind.SERVER),
+        span(2, 1, {"code.function": "answer"}, 0, 9),
+        span(3, 2, found, 1, 2),
+        span(4, 2, {"code.function": "generate"}, 3, 8),
+        span(5, 4, prompt, 3, 8),
+    ]
+
+    assert captured(spans) == [(QUESTION, ANSWER, [FACT, other])]
+
+
 def test_a_part_of_no_length_at_the_end_of_its_parent_belongs_to_it() -> None:
     spans = [span(1, None, ROOT, 0, 5), span(2, 1, RETRIEVER, 1, 2), span(3, 1, MODEL, 5, 5)]
 

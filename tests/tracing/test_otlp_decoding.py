@@ -189,24 +189,40 @@ def test_a_span_that_protobuf_would_not_nest_is_left_out_of_json() -> None:
     assert (len(read.spans), read.rejected) == (1, 1)
 
 
-def test_protobuf_that_is_nested_too_deeply_is_one_error() -> None:
-    encoded = AnyValue(string_value="x").SerializeToString()
-    for _ in range(2_000):  # array_value is field 5, its values are field 1
-        encoded = b"\x0a" + _varint(len(encoded)) + encoded
-        encoded = b"\x2a" + _varint(len(encoded)) + encoded
-    for tag in (b"\x12", b"\x4a", b"\x12", b"\x12", b"\x0a"):  # value, attributes, spans, scopes
-        encoded = tag + _varint(len(encoded)) + encoded
-
-    with pytest.raises(PayloadError):
-        spans_of_protobuf(encoded)
-
-
 def _varint(number: int) -> bytes:
     parts: list[int] = []
     while number > 127:
         parts.append(128 | (number & 127))
         number >>= 7
     return bytes([*parts, number])
+
+
+def nested_value() -> bytes:
+    encoded = AnyValue(string_value="x").SerializeToString()
+    for _ in range(2_000):  # array_value is field 5, its values are field 1
+        encoded = b"\x0a" + _varint(len(encoded)) + encoded
+        encoded = b"\x2a" + _varint(len(encoded)) + encoded
+    return encoded
+
+
+@pytest.mark.parametrize("value", [nested_value(), b"\x0a\x02\xff\xfe"], ids=["deep", "not UTF-8"])
+def test_a_value_that_protobuf_refuses_costs_its_span_alone(value: bytes) -> None:
+    broken = value
+    for tag in (b"\x12", b"\x4a", b"\x12", b"\x12", b"\x0a"):  # value, attributes, spans, scopes
+        broken = tag + _varint(len(broken)) + broken
+
+    read = spans_of_protobuf(broken + encode_spans(made()).SerializeToString())
+
+    assert (len(read.spans), read.rejected) == (2, 1)
+
+
+def test_half_a_character_of_a_text_that_was_cut_costs_no_span() -> None:
+    for name, read in {
+        "cut \ud83d": "cut \ufffd",
+        "\ude00\U0001f600 \ud83d\ud83d": "\ufffd\U0001f600 \ufffd\ufffd",
+        "no escape: \\ud83d \\\\ud83d \U0001f600": "no escape: \\ud83d \\\\ud83d \U0001f600",
+    }.items():
+        assert only(spans_of_json(in_json(span_in_json(name=name)))).name == read
 
 
 @pytest.mark.parametrize("body", [b"", b"{}", b'{"resourceSpans": null}', b'{"other": 1}'])

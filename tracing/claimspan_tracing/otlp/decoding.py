@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final, TypeVar
 
+from google.protobuf.empty_pb2 import Empty
 from google.protobuf.json_format import ParseDict, ParseError
 from google.protobuf.message import DecodeError, Message
+from google.protobuf.unknown_fields import UnknownFieldSet
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.common.v1 import common_pb2
 from opentelemetry.proto.resource.v1 import resource_pb2
@@ -36,12 +38,14 @@ __all__ = [
     "DecodedSpans",
     "SentSpan",
     "read_resource",
+    "request_of_json",
     "spans_of",
     "spans_of_json",
     "spans_of_protobuf",
 ]
 
-_Filled = TypeVar("_Filled", bound=Message)
+_Sent = TypeVar("_Sent")
+"""An object of OTLP as it was sent."""
 
 MAX_TIME: Final = 2**63 - 1
 """Nanoseconds of the latest time, in the year 2262: later ones fit into no signed number."""
@@ -57,6 +61,18 @@ _JSON_DEPTH: Final = 200
 _IDS: Final = frozenset({"traceId", "spanId", "parentSpanId"})
 _NO_ID: Final = b"?"
 _BROKEN: Final = "a value of another type than in OTLP, or nested too deeply"
+_UNREADABLE: Final = (ParseError, DecodeError)
+
+_NUMBERS: Final = {"resourceSpans": 1, "resource": 1, "scopeSpans": 2, "scope": 1, "spans": 2}
+"""Of the fields down to a span, as OTLP's protobuf numbers them."""
+
+_HALF: Final = re.compile(rb"\\u[dD][89a-fA-F]")
+_ESCAPE: Final = re.compile(
+    rb"(\\u[dD][89abAB][\da-fA-F]{2}\\u[dD][c-fC-F][\da-fA-F]{2}|\\(?!u[dD][89a-fA-F]).)"
+    rb"|\\u[dD][\da-fA-F]{3}",
+    re.DOTALL,
+)
+"""An escape of JSON; half a character is no group of it."""
 
 _STATUS: Final = {each.value: each for each in StatusCode}
 _KINDS: Final = {each.value + 1: each for each in SpanKind}  # OTLP counts from 1
@@ -133,13 +149,18 @@ def spans_of_protobuf(body: bytes) -> DecodedSpans:
     """Read a request in the bytes of protobuf.
 
     Raises:
-        PayloadError: It is no ``ExportTraceServiceRequest``, or nested too deeply.
+        PayloadError: It is no ``ExportTraceServiceRequest``.
     """
+    with suppress(DecodeError):
+        return spans_of(ExportTraceServiceRequest.FromString(body))
+    # All of it was refused, perhaps for one text that is not UTF-8, or one value nested too deeply.
     try:
-        request = ExportTraceServiceRequest.FromString(body)
+        found = _one_by_one(body, _encoded, _decode)
     except DecodeError:
-        raise PayloadError("no ExportTraceServiceRequest of OTLP in protobuf") from None
-    return spans_of(request)
+        found = None
+    if not found or not (found.spans or found.rejected):
+        raise PayloadError("no ExportTraceServiceRequest of OTLP in protobuf")
+    return found
 
 
 def spans_of_json(body: bytes | str, *, max_bytes: int = MAX_BYTES) -> DecodedSpans:
@@ -152,24 +173,58 @@ def spans_of_json(body: bytes | str, *, max_bytes: int = MAX_BYTES) -> DecodedSp
     Raises:
         PayloadError: It is too long, no JSON, nested too deeply, or no object of OTLP.
     """
-    parsed = parse_bounded(body, max_bytes=max_bytes, max_depth=_JSON_DEPTH)
+    request: object = request_of_json(body, max_bytes=max_bytes)
+    return _one_by_one(request, _items, _fill)
+
+
+def request_of_json(body: bytes | str, *, max_bytes: int = MAX_BYTES) -> Mapping[object, object]:
+    """Parse a request in OTLP's JSON, and look at nothing in it.
+
+    Half a character, as exporters leave it of texts that they cut, is read as U+FFFD.
+
+    Raises:
+        PayloadError: It is too long, no JSON, nested too deeply, or no object.
+    """
+    text = body.encode("utf-8", "replace") if isinstance(body, str) else body
+    if _HALF.search(text):
+        text = _ESCAPE.sub(lambda found: found[1] or rb"\ufffd", text)
+    parsed = parse_bounded(text, max_bytes=max_bytes, max_depth=_JSON_DEPTH)
     if not is_mapping(parsed):
         raise PayloadError("no ExportTraceServiceRequest of OTLP")
-    request, n_broken = ExportTraceServiceRequest(), 0
-    for group in _items(parsed, "resourceSpans"):
-        resource = request.resource_spans.add()
-        with suppress(ParseError):  # without its resource a span can still be judged
-            _filled(resource.resource, _part(group, "resource"))
-        for inner in _items(group, "scopeSpans"):
+    return parsed
+
+
+def _one_by_one(
+    request: _Sent,
+    parts: Callable[[_Sent, str], Sequence[_Sent]],
+    fill: Callable[[Message, _Sent], object],
+) -> DecodedSpans:
+    """Read each span by itself, so that one that cannot be read costs none beside it.
+
+    Args:
+        request: What was sent.
+        parts: Returns what an object holds under a name of OTLP's.
+        fill: Puts an object into a message.
+    """
+    filled, n_broken = ExportTraceServiceRequest(), 0
+    for group in parts(request, "resourceSpans"):
+        resource = filled.resource_spans.add()
+        for each in parts(group, "resource"):
+            with suppress(*_UNREADABLE):  # without its resource a span can still be judged
+                fill(resource.resource, each)
+        for inner in parts(group, "scopeSpans"):
             scope = resource.scope_spans.add()
-            with suppress(ParseError):
-                _filled(scope.scope, _part(inner, "scope"))
-            for span in _items(inner, "spans"):
+            for each in parts(inner, "scope"):
+                with suppress(*_UNREADABLE):
+                    fill(scope.scope, each)
+            for each in parts(inner, "spans"):
+                span = trace_pb2.Span()
                 try:
-                    scope.spans.append(_filled(trace_pb2.Span(), span))
-                except ParseError:
+                    fill(span, each)
+                    scope.spans.append(span)
+                except _UNREADABLE:
                     n_broken += 1
-    read = spans_of(request)
+    read = spans_of(filled)
     if not n_broken:
         return read
     return DecodedSpans(read.sent, read.rejected + n_broken, read.problem or _BROKEN)
@@ -279,21 +334,33 @@ def _value(value: common_pb2.AnyValue) -> AnyValue:
     return None if kind is None else getattr(value, kind)
 
 
-# --- JSON -----------------------------------------------------------------------------------------
+# --- what an object holds -------------------------------------------------------------------------
 
 
-def _part(parent: object, name: str) -> object:
-    return parent.get(name) if is_mapping(parent) else None
+def _encoded(parent: bytes, name: str) -> Sequence[bytes]:
+    """What an object in the bytes of protobuf holds under a name, not looked at.
+
+    Raises:
+        DecodeError: The bytes are no object.
+    """
+    found = UnknownFieldSet(Empty.FromString(parent))
+    fields = (found[index] for index in range(len(found)))
+    number = _NUMBERS[name]
+    return [e.data for e in fields if e.field_number == number and isinstance(e.data, bytes)]
+
+
+def _decode(message: Message, encoded: bytes) -> None:
+    message.MergeFromString(encoded)
 
 
 def _items(parent: object, name: str) -> Sequence[object]:
-    """What a list of an object holds; what is no list holds nothing."""
-    found = _part(parent, name)
-    return found if is_list(found) else ()
+    """What an object of JSON holds: the items of a list, or another object; else nothing."""
+    found = parent.get(name) if is_mapping(parent) else None
+    return found if is_list(found) else [found] if is_mapping(found) else ()
 
 
-def _filled(message: _Filled, fields: object) -> _Filled:
-    """A message with these fields; those that OTLP does not have are skipped, as it demands.
+def _fill(message: Message, fields: object) -> None:
+    """Put fields into a message; those that OTLP does not have are skipped, as it demands.
 
     Raises:
         ParseError: A field has another type than in OTLP, or is nested too deeply.
@@ -301,7 +368,7 @@ def _filled(message: _Filled, fields: object) -> _Filled:
     if not is_mapping(fields):
         raise ParseError("no object")
     try:
-        return ParseDict(_with_ids(fields), message, ignore_unknown_fields=True)
+        ParseDict(_with_ids(fields), message, ignore_unknown_fields=True)
     except (ValueError, TypeError, AttributeError):
         # A wrong type shows itself in whatever the parser does with it first.
         raise ParseError("another type") from None
