@@ -33,10 +33,10 @@ from claimspan_serve._traces import Outcome, Trace, WaitingTraces
 from claimspan_tracing import Facts, Monitor, RateSampler, semconv
 from claimspan_tracing.adapters import (
     MonitorOptions,
-    checked_sampler,
     guard_of,
     is_under_way,
     meter,
+    sampler_of,
     submit_ended,
     unread_traces,
 )
@@ -130,7 +130,7 @@ class _Judging:
         )
         provider = provider_for(options)
         provider.add_span_processor(_ServiceOfTrace(self._judged))
-        sampler = checked_sampler(of_monitor.get("sample"))
+        sampler = sampler_of(of_monitor.get("sample"))
         self._by_ids = sampler if isinstance(sampler, RateSampler) else None
         self._sampler = AfterHead(sampler)
         own: MonitorOptions = {

@@ -60,7 +60,7 @@ from claimspan_tracing.lifecycle import restart_in_child, shut_down_at_exit
 from claimspan_tracing.model_calls import NOT_KNOWN, ModelCall, named_text, package_of, read_call
 from claimspan_tracing.model_objects import ModelObject, reply_of
 from claimspan_tracing.monitor import EXIT_TIMEOUT, Monitor, MonitorOptions
-from claimspan_tracing.options import GroundTruthLike, checked_sampler
+from claimspan_tracing.options import GroundTruthLike, sampler_of
 from claimspan_tracing.providers.chains import (
     chain_of,
     exports,
@@ -145,7 +145,6 @@ __all__ = [
     "carriers_to",
     "chain_of",
     "checked_address",
-    "checked_sampler",
     "default_monitor",
     "exports",
     "fields_of",
@@ -177,6 +176,7 @@ __all__ = [
     "restart_in_child",
     "run_suppressed",
     "safe_text",
+    "sampler_of",
     "says_grade",
     "sdk_provider",
     "shut_down_at_exit",

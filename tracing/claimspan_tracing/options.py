@@ -46,6 +46,7 @@ __all__ = [
     "Settings",
     "check_names",
     "may_capture",
+    "sampler_of",
     "settings_of",
 ]
 
@@ -137,7 +138,7 @@ def settings_of(given: MonitorOptions) -> Settings:
     check_names(given)
     judge, budget, truth = given.get("judge"), given.get("budget"), given.get("ground_truth")
     dispatch, worker, sample = given.get("dispatch"), given.get("worker"), given.get("sample")
-    sampler = _sampler(sample)
+    sampler = sampler_of(sample)
     if dispatch is not None:
         _check_type("dispatch is", dispatch, Dispatcher, "a dispatcher")
         _check_goes_with_dispatch(given, sampler)
@@ -242,7 +243,12 @@ def _check_type(what: str, value: object, types: type | tuple[type, ...], wanted
         raise _wrong_type(what, value, wanted)
 
 
-def _sampler(value: float | Sampler | None) -> Sampler:
+def sampler_of(value: float | Sampler | None) -> Sampler:
+    """Return the sampler that the option ``sample`` stands for; None stands for all records.
+
+    Raises:
+        ConfigError: It is neither a share nor a sampler.
+    """
     if isinstance(value, Sampler):
         return value
     if isinstance(value, bool) or not isinstance(value, int | float | None):  # pyright: ignore[reportUnnecessaryIsInstance] - checked for those who do not type-check

@@ -158,7 +158,7 @@ def spans_of_protobuf(body: bytes) -> DecodedSpans:
         found = _one_by_one(body, _encoded, _decode)
     except DecodeError:
         found = None
-    if not found or not (found.spans or found.rejected):
+    if not found or not (found.sent or found.rejected):
         raise PayloadError("no ExportTraceServiceRequest of OTLP in protobuf")
     return found
 
