@@ -32,7 +32,7 @@ from claimspan_tracing.redact.redaction import Redaction
 from claimspan_tracing.suppression import suppress
 from claimspan_tracing.text import clean
 
-__all__ = ["Evaluator", "FirstLook", "first_look_of"]
+__all__ = ["FAILED_INSIDE", "Evaluator", "FirstLook", "first_look_of"]
 
 FIRST_SECONDS: Final = 30.0
 """How long the first judge may take. It is meant to be cheap; one that hangs must not take the
@@ -91,6 +91,9 @@ LOOKUP_SECONDS: Final = 10.0
 """How long a record waits for its ground truth. One look-up that hangs would otherwise keep an
 evaluation for minutes, and a few of them all others."""
 
+FAILED_INSIDE: Final = Outcome(status=Status.JUDGE_ERROR, reason="claimspan failed inside")
+"""The outcome of a job on which something failed that is caught nowhere else."""
+
 
 @dataclass(eq=False)
 class Evaluator:
@@ -140,7 +143,7 @@ class Evaluator:
             return Outcome(status=Status.SHUTDOWN)
         except BaseException as error:  # noqa: BLE001 - on our own thread no other code can receive it
             self.guard.swallow(error)
-            return Outcome(status=Status.JUDGE_ERROR, reason="claimspan failed inside")
+            return FAILED_INSIDE
 
     async def evaluate(self, job: Job, seconds: float) -> Outcome:
         """Evaluate a job.

@@ -27,7 +27,7 @@ from claimspan_tracing.decide.status import Status
 from claimspan_tracing.decide.thinning import Room
 from claimspan_tracing.dispatch.daemon_executor import DaemonExecutor
 from claimspan_tracing.dispatch.dispatcher import Deliver
-from claimspan_tracing.dispatch.evaluator import Evaluator
+from claimspan_tracing.dispatch.evaluator import FAILED_INSIDE, Evaluator
 from claimspan_tracing.dispatch.loop_thread import LoopThread
 from claimspan_tracing.dispatch.pacing import LONGEST_REST, CpuShare
 from claimspan_tracing.dispatch.process import (
@@ -361,8 +361,11 @@ class JudgeThread:
 
     async def _run(self, job: Job, waited: float) -> None:
         keep_pace(self.pace)
-        # The time for a job counts from when it began to wait.
-        outcome = await self.evaluator.conclude(job, DEADLINE_SECONDS - waited)
+        try:
+            # The time for a job counts from when it began to wait.
+            outcome = await self.evaluator.conclude(job, DEADLINE_SECONDS - waited)
+        except GeneratorExit:  # of a judge's: thrown into a task, it closes what the task awaits
+            outcome = FAILED_INSIDE
         self._running.pop(job.key, None)
         self.pace.note_evaluation()
         if not self._given_up:
