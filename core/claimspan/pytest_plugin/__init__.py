@@ -16,13 +16,11 @@ import pytest
 if TYPE_CHECKING:
     from claimspan.pytest_plugin.gate import PytestGate
 
-__all__ = ["MARKER", "PROPERTY", "claimspan_gate"]
+__all__ = ["NAME", "claimspan_gate"]
 
-MARKER: Final = "claimspan_gate"
-"""Marker with default arguments of the fixture, for a test, a class or a module."""
-
-PROPERTY: Final = "claimspan_gate"
-"""Property of a test that holds the line of a gate, in reports and in JUnit files."""
+NAME: Final = "claimspan_gate"
+"""Name of the fixture, of the marker with its default arguments for a test, a class or a module,
+and of a test's property that holds the line of a gate, in reports and in JUnit files."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -44,7 +42,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Register the marker, which `--strict-markers` asks for."""
     config.addinivalue_line(
         "markers",
-        f"{MARKER}(judge=, judge_options=, min=, max=, baseline=, ...): default arguments of the "
+        f"{NAME}(judge=, judge_options=, min=, max=, baseline=, ...): default arguments of the "
         "fixture claimspan_gate",
     )
 
@@ -57,7 +55,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         for report in reports
         if isinstance(report, pytest.TestReport) and report.when == "call"
         for name, value in report.user_properties
-        if name == PROPERTY
+        if name == NAME
     )
     lines = list(found)
     if lines:
@@ -71,4 +69,4 @@ def claimspan_gate(request: pytest.FixtureRequest) -> PytestGate:
     """A gate to call with records or a file, and with the rules that have to hold."""
     from claimspan.pytest_plugin.gate import PytestGate
 
-    return PytestGate(request)
+    return PytestGate(request, NAME)

@@ -26,7 +26,6 @@ from claimspan.files.jsonl import read_text
 from claimspan.files.private import write_private
 from claimspan.files.record_files import read_records
 from claimspan.judges import Judge, default_judge, judge_of
-from claimspan.pytest_plugin import MARKER, PROPERTY
 from claimspan.records import RagRecord
 from claimspan.results.rows import ResultRow, holds_results
 from claimspan.text.visible import visible
@@ -77,8 +76,9 @@ _Subject = Sequence[RagRecord] | str | Path
 class PytestGate:
     """Checks records or results against rules; relative paths start at pytest's root folder."""
 
-    def __init__(self, request: pytest.FixtureRequest) -> None:
+    def __init__(self, request: pytest.FixtureRequest, name: str) -> None:
         self._request = request
+        self._name = name  # of the marker, and of the property
         self._root = request.config.rootpath
         self._calls = 0
 
@@ -116,11 +116,11 @@ class PytestGate:
         """The options of the call, before those of the nearest markers."""
         chosen = GateOptions()
         # pytest gives the nearest marker first; the last update wins, and has to be the nearest.
-        for marker in reversed(list(self._request.node.iter_markers(MARKER))):
+        for marker in reversed(list(self._request.node.iter_markers(self._name))):
             unknown = sorted(marker.kwargs.keys() - GateOptions.__annotations__.keys())
             if marker.args or unknown:
                 raise ConfigError(
-                    f"the marker {MARKER} takes options by name, as the fixture does"
+                    f"the marker {self._name} takes options by name, as the fixture does"
                     + (f", and none is called {', '.join(unknown)}" if unknown else "")
                 )
             chosen.update(cast("GateOptions", marker.kwargs))
@@ -181,7 +181,7 @@ class PytestGate:
                 text = read_text(path, wanted="file of results")
                 write_private(baseline, text, what="the baseline")
             said += f"; they are the baseline {baseline} now"
-        self._request.node.user_properties.append((PROPERTY, visible(said)))
+        self._request.node.user_properties.append((self._name, visible(said)))
         if not result.passed:
             raise AssertionError(visible(f"\n{gate_as_text(result)}\nresults: {path}"))
         return result
