@@ -127,7 +127,7 @@ class LexicalJudge:
         set                      n   coverage      judge     E vs C      label  threshold
         refchecker_msmarco    1078      0.739      0.754      0.763      0.641      0.656
         lfqa_verification      632      0.883      0.879          -      0.789      0.810
-        factcheckgpt_stance    925      0.772      0.783      0.614      0.725      0.709
+        factcheckgpt_stance    925      0.772      0.783      0.614      0.725      0.717
         begin_dev              587      0.944      0.931          -      0.840      0.851
         fever_sym_dev          348      0.700      0.783      0.783      0.698      0.701
         fm2_dev                585      0.610      0.652      0.652      0.559      0.589
