@@ -21,7 +21,8 @@ _WORKER: Final = (_ROOT / "integrations/claimspan_celery/_processing.py").read_t
 INSTRUMENTS: Final = sorted(
     getattr(semconv, constant)
     for source in (SIGNALS, _SERVICE, _WORKER)
-    # Some are created in a loop over a table, in which the unit stands in the line behind the name.
+    # Some are created in a loop over a table, in which the unit stands behind the name.
     for constant in re.findall(r"create_\w+\(\s*semconv\.(\w+)", source)
-    + re.findall(r'semconv\.(\w+),\n\s+"', source)
+    + re.findall(r"semconv\.(\w+): \(\s*(?:\*\()?\"", source)
+    + re.findall(r"\(semconv\.(\w+), lambda", source)
 )
