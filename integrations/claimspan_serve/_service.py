@@ -101,7 +101,7 @@ class Service:
             # What has been imported stays: a full collection would stop all to look at it.
             gc.collect()
             gc.freeze()
-            # uvicorn ends by the signal, and raises it anew for who was there before: for nobody.
+            # uvicorn ends by the signal and raises it anew; no handler is to get it then.
             for number in (signal.SIGTERM, signal.SIGINT):
                 signal.signal(number, _do_nothing)
             asyncio.run(self._serve(tell))

@@ -118,7 +118,7 @@ def _own_words(label: str, question: str) -> set[str]:
 # --- declaratives ---------------------------------------------------------------------------------
 
 # A question is turned by the places of its words: what is asked for, the auxiliary, the subject and
-# the predicate. Where these are not sure it is not turned, and its words and the answer are written
+# the predicate. If these are not sure, it is not turned, and its words and the answer are written
 # side by side.
 
 _PERSON: Final = {"i": "you", "me": "you", "my": "your", "mine": "yours", "myself": "yourself",
