@@ -91,7 +91,7 @@ def judge_in(folder: Path, given: Mapping[str, object], link: Connection, *, is_
     except ClaimspanError as error:
         link.send({"failed": str(error)})
         return
-    link.send({})
+    link.send(judging.state())
     judging.end(judging.run(link))
     if judging.is_alone and not is_kept:  # it was killed, and its folder is left to us
         shutil.rmtree(folder, ignore_errors=True)

@@ -100,8 +100,9 @@ class JudgingProcess:
 
     @property
     def state(self) -> dict[str, Counts]:
-        """What it has counted, with those before it, and how often it has died."""
-        counted = {name: added(self._before.get(name, {}), n) for name, n in self._state.items()}
+        """What it has counted, with those before it, and how often it has died; also meanwhile."""
+        before, now = self._before, self._state
+        counted = {name: added(before.get(name, {}), now.get(name, {})) for name in before | now}
         pid = self._process.pid if self._process and self._process.is_alive() else None
         return counted | {"judge": {"pid": pid, "restarts": self._deaths}}
 
@@ -117,12 +118,12 @@ class JudgingProcess:
             if self._ending.is_set():
                 return
             self._deaths += 1
-            self._before = {
+            counted: dict[str, Counts] = {
                 name: {k: v for k, v in counts.items() if k not in _GAUGES}
                 for name, counts in self.state.items()
                 if name not in ("waiting", "judge")
             }
-            self._state = {}
+            self._before, self._state = counted, {}
             is_sound = time.monotonic() - began > SOUND_SECONDS
             pause = FIRST_PAUSE if is_sound else min(2 * pause, LONGEST_PAUSE)
             _logger.warning(
@@ -156,6 +157,7 @@ class JudgingProcess:
         self._failure = first.get("failed", "")
         if self._failure:
             return
+        self._state = first
         self._is_up.set()
         while True:
             self._state = link.recv()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import socket
 import ssl
@@ -253,3 +254,20 @@ def test_a_record_in_the_spool_has_its_score_once_after_the_service_was_killed(
             served.stop()
 
     assert (counts["recovered"], len(scored(backend))) == (1, 1)
+
+
+def test_all_counts_are_in_the_health_from_the_first_and_while_a_judging_process_starts_again(
+    tmp_path: Path,
+) -> None:
+    with serving(tmp_path) as served:
+        before = served.health()
+        os.kill(before["judge"]["pid"], SIGKILL)
+        until(lambda: served.health()["judge"]["restarts"] == 1)
+        after = served.health()
+
+    assert {"requests", "spans", "records", "waiting"} <= before.keys() & after.keys()
+    assert before["records"].keys() - after["records"].keys() <= {
+        "pending",
+        "queued",
+        "queued_bytes",
+    }

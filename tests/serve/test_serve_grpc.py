@@ -105,6 +105,7 @@ def test_a_proxy_forwards_the_message_its_metadata_and_the_answer(tmp_path: Path
             answer = export(served, body, metadata=[key])
             refused = refusal(served, body)
             until(lambda: served.health()["waiting"]["traces"] == 1)
+        until(lambda: backend.health()["waiting"]["traces"] == 1)
         taken = backend.health()["waiting"]
 
     assert answer == b""
