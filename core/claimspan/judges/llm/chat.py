@@ -175,7 +175,7 @@ class Prompt(NamedTuple):
     user: str
     schema_name: str
     schema: Mapping[str, JsonValue]
-    """JSON schema of the reply."""
+    """JSON schema of the reply, of keywords that endpoints know."""
 
     max_tokens: int
     """Limit on the completion tokens of the reply, without those of a model's reasoning."""
@@ -183,8 +183,8 @@ class Prompt(NamedTuple):
     logprobs: bool = False
     """Whether the reply comes with log probabilities."""
 
-    plain_schema: Mapping[str, JsonValue] | None = None
-    """The schema for an endpoint that refuses a keyword of ``schema``; None is the same."""
+    exact_schema: Mapping[str, JsonValue] | None = None
+    """A schema with the ids of this call, to send unless the endpoint refuses a keyword of it."""
 
     @property
     def texts(self) -> tuple[str, str]:

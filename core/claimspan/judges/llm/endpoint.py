@@ -41,7 +41,7 @@ from claimspan.judges.llm.chat import (
     Traits,
     traits_of,
 )
-from claimspan.judges.llm.dialect import LIMITS, Dialect
+from claimspan.judges.llm.dialect import LIMITS, TEMPLATE_TOKENS, Dialect
 from claimspan.judges.llm.refusals import Refusal, TooLongError, read_refusal
 from claimspan.text.tokens import count_tokens, token_upper_bound
 
@@ -122,7 +122,6 @@ MAX_WAIT_SECONDS: Final = 900.0
 _OVERLOADED: Final = frozenset({429, 503})
 """Too many requests, of this client or of all: tried again as long as the deadline lets them."""
 
-_TEMPLATE_TOKENS: Final = 64  # what a chat template adds to the texts, generously
 _UNBOUNDED: Final = (
     "the model has no limit on its reply, so that no budget can bound a call: set its max_tokens"
 )
@@ -268,7 +267,7 @@ class Endpoint:
         return self._priced(
             Usage(
                 calls=1,
-                input_tokens=token_upper_bound(said) + _TEMPLATE_TOKENS,
+                input_tokens=token_upper_bound(said) + TEMPLATE_TOKENS,
                 output_tokens=most * (replies if isinstance(replies, int) else 1),
             )
         )
@@ -299,8 +298,9 @@ class Endpoint:
         self._tell(refusal.told, f"{again}: {refusal.told}")
 
     def note(self, refused: str) -> None:
-        """Keeps what the model has refused, to say later how it is used."""
+        """Keeps what the model has refused, to say now and later how it is used."""
         self._learned[f"asked without {refused}"] = None
+        self.say(f"it refuses {refused}, and is asked without it from now on")
 
     def say(self, what: str) -> None:
         """Says something of this model in the log, once."""
@@ -360,7 +360,6 @@ class _Call:
                     changes, tries = changes + 1, 0
                     if learned:
                         endpoint.note(learned)
-                        endpoint.say(f"it refuses {learned}, and is asked without it from now on")
                     continue
             wait = self._wait(refusal, tries, clock)
             if wait is None:

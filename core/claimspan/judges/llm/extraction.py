@@ -128,9 +128,9 @@ class Extractor:
         numbered: dict[str, JsonValue] = {
             str(number): sentence for number, sentence in enumerate(sentences, start=1)
         }
-        usual = schema = claims_schema(reasoned=self._settings.reasoned)
+        exact = None
         if self._settings.exact_schema:
-            schema = exact_claims_schema(
+            exact = exact_claims_schema(
                 call,
                 len(sentences),
                 max_claims=_max_claims(sentences, at_most),
@@ -143,8 +143,8 @@ class Extractor:
                 {"question": question, "at_most": at_most, "sentences": numbered, "call": call}
             ),
             schema_name="claims",
-            schema=schema,
-            plain_schema=usual,
+            schema=claims_schema(reasoned=self._settings.reasoned),
+            exact_schema=exact,
             max_tokens=_max_tokens(sentences, at_most, self._settings),
         )
 

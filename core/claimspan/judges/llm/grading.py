@@ -200,8 +200,8 @@ class Grader:
             system=self._system,
             user=encode(material),
             schema_name="grades",
-            schema=exact if self._settings.exact_schema else grades_schema(),
-            plain_schema=grades_schema(),
+            schema=grades_schema(),
+            exact_schema=exact if self._settings.exact_schema else None,
             # A token for each character that an exact schema allows, so that it is never cut.
             max_tokens=100 + len(wanted) * (60 + MAX_EXACT_REASON_LENGTH),
         )
