@@ -115,12 +115,7 @@ def _no_constant(name: str) -> float:
 def _judge_arguments(
     judge: Callable[..., Judge], options: Mapping[str, JsonValue]
 ) -> dict[str, object]:
-    """The arguments of a judge that options of a command line stand for.
-
-    Raises:
-        ConfigError: One has a value of another type, belongs to another judge, or a price is
-            missing.
-    """
+    """The arguments of a judge that options of a command line stand for."""
     known = signature(judge).parameters
     given: dict[str, object] = {}
     fields: dict[str, JsonValue] = {}
@@ -135,7 +130,14 @@ def _judge_arguments(
             _check_field(name, known)
             fields[name] = value
     if any(name in options for name in _PRICES):
-        given["price"] = _price(*(options.get(name) for name in _PRICES))
+        sent, got = (options.get(name) for name in _PRICES)
+        try:
+            given["price"] = Price.model_validate({"input": sent, "output": got})
+        except ValidationError:
+            raise ConfigError(
+                "input_price and output_price are no prices: give both, as numbers of US dollars "
+                "per million tokens"
+            ) from None
     return {**given, **({"options": fields} if fields else {})}
 
 
@@ -158,16 +160,6 @@ def _check_field(name: str, known: Mapping[str, object]) -> None:
     meant = get_close_matches(name, (*OPTIONS, *_PRICES), n=1, cutoff=0.85)
     if meant:
         raise ConfigError(f"the judge has no option {name!r}: did you mean {meant[0]}?")
-
-
-def _price(sent: JsonValue, got: JsonValue) -> Price:
-    try:
-        return Price.model_validate({"input": sent, "output": got})
-    except ValidationError:
-        raise ConfigError(
-            "input_price and output_price are no prices: give both, as numbers of US dollars per "
-            "million tokens"
-        ) from None
 
 
 JUDGE_VARIABLE: Final = "CLAIMSPAN_JUDGE"
@@ -333,9 +325,16 @@ def _of_model(given: object, options: Mapping[str, JsonValue] | None = None) -> 
     """The judge of a model object, or of a client and a name; None if it is neither."""
     if isinstance(given, type):
         return None
-    if isinstance(given, tuple):
-        return _of_client(cast("tuple[object, ...]", given), options)
-    model, failure = _chat_model(given)
+    match given:
+        case (client, str(model_name)):
+            from claimspan.judges.llm.judge import OpenAIJudge
+
+            arguments = _judge_arguments(OpenAIJudge, options or {})
+            return OpenAIJudge(model_name, client=client, **arguments)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType] - it refuses what is no client
+        case tuple():
+            return None
+        case _:
+            model, failure = _chat_model(given)
     if model is None and failure is not None:
         raise ConfigError(
             f"judge is a {type(given).__name__}, and what asks it cannot be imported "
@@ -372,18 +371,6 @@ def _chat_model(given: object) -> tuple[ChatModel | None, Exception | None]:
     return None, failure
 
 
-def _of_client(given: tuple[object, ...], options: Mapping[str, JsonValue] | None) -> Judge | None:
-    from claimspan.judges.llm.judge import OpenAIJudge
-
-    match given:
-        case (client, str(model)):
-            pass
-        case _:
-            return None
-    arguments = _judge_arguments(OpenAIJudge, options or {})
-    return OpenAIJudge(model, client=client, **arguments)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType] - it refuses what is no client
-
-
 def _named(wanted: str, origin: str, options: Mapping[str, JsonValue], offline: bool) -> Judge:
     """Creates the judge of a name; ``origin`` says in an error where the name stands."""
     kind, _, model = wanted.partition(":")
@@ -397,7 +384,13 @@ def _named(wanted: str, origin: str, options: Mapping[str, JsonValue], offline: 
         if kind == "lexical" and not model:
             return LexicalJudge()
         if kind == "local":
-            return _local(model)
+            # Imported only when chosen: the runtime takes a second to load.
+            from claimspan.judges.local.judge import LocalJudge
+            from claimspan.judges.local.models import require_local_extra
+
+            # Looked for now, though it is imported with the first claim: at set-up a user reads it.
+            require_local_extra(own_model=bool(model))
+            return LocalJudge(model or None)
     if model and kind in PROVIDERS:
         return _at_provider(PROVIDERS[kind], kind, model, options, offline)
     if model and kind == "azure":
@@ -416,16 +409,6 @@ def _named(wanted: str, origin: str, options: Mapping[str, JsonValue], offline: 
     )
 
 
-def _local(model: str) -> Judge:
-    # Imported only when chosen: the runtime takes a second to load.
-    from claimspan.judges.local.judge import LocalJudge
-    from claimspan.judges.local.models import require_local_extra
-
-    # Looked for now, though it is imported with the first claim: at set-up a user reads it.
-    require_local_extra(own_model=bool(model))
-    return LocalJudge(model or None)
-
-
 def _loaded(spec: str, options: Mapping[str, JsonValue]) -> Judge:
     """The judge that a name in a file stands for: itself, a model object, or what makes one."""
     found = load_object(spec)
@@ -434,7 +417,15 @@ def _loaded(spec: str, options: Mapping[str, JsonValue]) -> Judge:
         adapted = None if isinstance(found, type) else _of_model(found, options)
         if adapted is not None:
             return adapted
-        found = _called(spec, found)
+        try:
+            found = cast("Callable[[], object]", found)()
+        except ClaimspanError:
+            raise
+        except Exception as error:
+            raise ConfigError(
+                f"{spec!r} makes no judge ({type(error).__name__}: {error}): correct it; it is "
+                "called without arguments"
+            ) from error
     if not options:
         return judge_of(found)
     adapted = _of_model(found, options)
@@ -443,18 +434,6 @@ def _loaded(spec: str, options: Mapping[str, JsonValue]) -> Judge:
             f"{spec!r} is a judge with options of its own: leave {', '.join(options)} out"
         )
     return adapted
-
-
-def _called(spec: str, make: Callable[[], object]) -> object:
-    try:
-        return make()
-    except ClaimspanError:
-        raise
-    except Exception as error:
-        raise ConfigError(
-            f"{spec!r} makes no judge ({type(error).__name__}: {error}): correct it; it is called "
-            "without arguments"
-        ) from error
 
 
 def _offline(given: Mapping[str, object]) -> dict[str, object]:

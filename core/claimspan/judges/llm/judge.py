@@ -24,11 +24,11 @@ from claimspan.judges.llm.extraction import Extraction, Extractor
 from claimspan.judges.llm.grading import Grader
 from claimspan.judges.llm.openai_chat import OpenAIChat, is_openai, trusts_environment
 from claimspan.judges.llm.replies import claims_schema, grades_schema, verdicts_schema
-from claimspan.judges.protocol import Cell, Grade
+from claimspan.judges.protocol import Cell, Grade, SparseJudge
 from claimspan.judges.verdict_cache import VerdictCache, content_key
 from claimspan.quantities import VALUES_VERSION
 from claimspan.records import RagRecord
-from claimspan.verdicts import Claim, Verdict, VerdictMatrix
+from claimspan.verdicts import Claim, VerdictMatrix
 
 __all__ = ["ModelJudge", "OpenAIJudge"]
 
@@ -43,7 +43,7 @@ MAX_INSTRUCTIONS: Final = 2_000
 """Characters of the user's instructions: they stand in every prompt."""
 
 
-class ModelJudge:
+class ModelJudge(SparseJudge):
     """Extracts and checks claims with any chat model, and grades answers by criteria.
 
     A record takes one call for the claims of each text, one check for every ``chunks_per_call``
@@ -148,7 +148,6 @@ class ModelJudge:
             self.check_budget(budget)
 
     def _ask(self, model: ChatModel, cache: VerdictCache) -> None:
-        """Have all prompts go to a model, and keep what it says in a cache."""
         traits = traits_of(model)
         chat = model if isinstance(model, OpenAIChat) else None
         settings = self._settings
@@ -223,17 +222,6 @@ class ModelJudge:
         """
         return await self._extractor.claims(self._endpoint, text, max_claims, question)
 
-    async def check(
-        self, claims: Sequence[Claim], references: Sequence[str], *, question: str | None = None
-    ) -> VerdictMatrix:
-        """Checks every claim against every reference; see ``Judge``.
-
-        Raises:
-            JudgeError: A call got no reply before it had decided any cell.
-        """
-        cells = {(i, j) for i in range(len(claims)) for j in range(len(references))}
-        return await self.check_cells(claims, references, cells, question=question)
-
     async def check_cells(
         self,
         claims: Sequence[Claim],
@@ -245,13 +233,10 @@ class ModelJudge:
         """Checks some cells of the matrix alone; see ``SparseJudge``.
 
         Raises:
-            JudgeError: As ``check``.
+            JudgeError: A call got no reply before it had decided any cell.
         """
-        nothing = Context.of((), references)
-        found = await self._checker.decide(
-            self._endpoint, claims, references, cells, nothing, question
-        )
-        return _matrix(found, len(claims), len(references))
+        whole = await self.check_context(claims, references, cells, context=(), question=question)
+        return whole.cut(range(len(claims)), range(len(references)))
 
     async def check_context(
         self,
@@ -265,13 +250,14 @@ class ModelJudge:
         """Checks some cells, and claims against several references together; see ``ContextJudge``.
 
         Raises:
-            JudgeError: As ``check``.
+            JudgeError: As ``check_cells``.
         """
-        together = Context.of(context, references)
         found = await self._checker.decide(
-            self._endpoint, claims, references, cells, together, question
+            self._endpoint, claims, references, cells, Context.of(context, references), question
         )
-        return _matrix(found, len(claims), len(references) + 1)
+        columns = range(len(references) + 1)
+        rows = [[found.get((i, j)) for j in columns] for i in range(len(claims))]
+        return VerdictMatrix.of(rows, len(columns))
 
     async def grade(self, criteria: Sequence[Criterion], record: RagRecord) -> list[Grade]:
         """Grades the response of a record with one call; see ``CriteriaJudge``.
@@ -331,12 +317,6 @@ def _digest(asked: str, *, reasoned: bool) -> str:
     schemas = json.dumps([claims_schema(reasoned=reasoned), verdicts_schema(), grades_schema()])
     more = (prompts.EXTRACT_REASONED, prompts.GRADE)
     return content_key(*said, *more, VALUES_VERSION, schemas, asked)
-
-
-def _matrix(found: Mapping[Cell, Verdict], n_claims: int, n_columns: int) -> VerdictMatrix:
-    """The matrix of the verdicts that were found; None in every other cell."""
-    rows = [[found.get((i, j)) for j in range(n_columns)] for i in range(n_claims)]
-    return VerdictMatrix.of(rows, n_columns)
 
 
 class OpenAIJudge(ModelJudge):
