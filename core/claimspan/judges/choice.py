@@ -391,10 +391,8 @@ def _named(wanted: str, origin: str, options: Mapping[str, JsonValue], offline: 
             # Looked for now, though it is imported with the first claim: at set-up a user reads it.
             require_local_extra(own_model=bool(model))
             return LocalJudge(model or None)
-    if model and kind in PROVIDERS:
-        return _at_provider(PROVIDERS[kind], kind, model, options, offline)
-    if model and kind == "azure":
-        return _at_azure(model, options, offline)
+    if model and kind in (*PROVIDERS, "azure"):
+        return _at_endpoint(kind, model, options, offline)
     if model and kind in _BY_LITELLM:
         from claimspan.judges.llm.judge import ModelJudge
         from claimspan.judges.llm.litellm_chat import LiteLLMChat
@@ -436,24 +434,28 @@ def _loaded(spec: str, options: Mapping[str, JsonValue]) -> Judge:
     return adapted
 
 
-def _offline(given: Mapping[str, object]) -> dict[str, object]:
-    """The arguments of a judge that is never asked anything: nowhere, and without a key."""
-    kept = {name: each for name, each in given.items() if name not in _OF_CONNECTION}
-    return {**kept, "base_url": NOWHERE}
-
-
-def _at_provider(
-    provider: Provider, kind: str, model: str, options: Mapping[str, JsonValue], offline: bool
-) -> Judge:
+def _at_endpoint(kind: str, model: str, options: Mapping[str, JsonValue], offline: bool) -> Judge:
+    """The judge of a provider whose endpoint speaks OpenAI's protocol."""
     from claimspan.judges.llm.judge import OpenAIJudge
 
     given = _judge_arguments(OpenAIJudge, options)
-    given.setdefault("provider", provider.name or kind)
-    if not provider.keys:
+    provider = PROVIDERS.get(kind)
+    given.setdefault("provider", (provider.name or kind) if provider else "azure.ai.openai")
+    if provider and not provider.keys:
         # On a machine of the user's, whatever the same model costs at a provider.
         given.setdefault("price", Price(input=0.0, output=0.0))
-    if offline:
-        return OpenAIJudge(model, **_offline(given))  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType] - checked by name
+    if offline:  # it is never asked anything: nowhere, and without a key
+        kept = {name: each for name, each in given.items() if name not in _OF_CONNECTION}
+        given = {**kept, "base_url": NOWHERE}
+    elif provider:
+        _connect(provider, f"{kind}:{model}", given)
+    else:
+        _connect_to_azure(model, given)
+    return OpenAIJudge(model, **given)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType] - checked by name
+
+
+def _connect(provider: Provider, name: str, given: dict[str, object]) -> None:
+    """Adds address and key of a provider, by its variables."""
     key = next((os.environ[each] for each in provider.keys if os.environ.get(each)), None)
     url = os.environ.get(provider.url_variable, "") if provider.url_variable else ""
     if provider.url_variable == "OLLAMA_HOST" and url:
@@ -462,9 +464,7 @@ def _at_provider(
     given.setdefault("api_key", key)
     is_there = given["base_url"] == provider.url and provider.keys
     if is_there and not given["api_key"] and not given.get("headers"):
-        variables = " or ".join(provider.keys)
-        raise ConfigError(f"'{kind}:{model}' needs a key: set {variables}")
-    return OpenAIJudge(model, **given)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType] - checked by name
+        raise ConfigError(f"{name!r} needs a key: set {' or '.join(provider.keys)}")
 
 
 def _ollama_url(host: str) -> str:
@@ -478,14 +478,8 @@ def _ollama_url(host: str) -> str:
     return url.replace("//0.0.0.0", "//127.0.0.1").replace("//[::]", "//[::1]")
 
 
-def _at_azure(deployment: str, options: Mapping[str, JsonValue], offline: bool) -> Judge:
-    """A deployment of Azure OpenAI, by the variables that the openai package documents."""
-    from claimspan.judges.llm.judge import OpenAIJudge
-
-    given = _judge_arguments(OpenAIJudge, options)
-    given.setdefault("provider", "azure.ai.openai")
-    if offline:
-        return OpenAIJudge(deployment, **_offline(given))  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType] - checked by name
+def _connect_to_azure(deployment: str, given: dict[str, object]) -> None:
+    """Adds address and key of a deployment, by the variables that the openai package documents."""
     endpoint = os.environ.get("AZURE_OPENAI_ENDPOINT", "").rstrip("/")
     key = os.environ.get("AZURE_OPENAI_API_KEY")
     if not (endpoint or "base_url" in given) or not (
@@ -503,4 +497,3 @@ def _at_azure(deployment: str, options: Mapping[str, JsonValue], offline: bool) 
         given.setdefault("query", {"api-version": version})
     if key and "api_key" not in given:
         given.setdefault("headers", {"api-key": key})
-    return OpenAIJudge(deployment, **given)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType] - checked by name

@@ -19,9 +19,9 @@ from pydantic import JsonValue
 
 from claimspan.concurrency import gather_or_cancel
 from claimspan.cost.usage import add_undecided
-from claimspan.errors import JudgeError, RecordLimitError, ReplyError
+from claimspan.errors import JudgeError
 from claimspan.judges.llm.chat import ChatReply, Prompt, Settings, Token
-from claimspan.judges.llm.endpoint import Endpoint
+from claimspan.judges.llm.endpoint import Endpoint, asked_twice
 from claimspan.judges.llm.prompts import CHECK, CHECK_TOGETHER, TOGETHER, Ids, encode, informed
 from claimspan.judges.llm.refusals import TooLongError
 from claimspan.judges.llm.replies import (
@@ -371,7 +371,6 @@ _SPELLED: Final = {
 """The ways in which models write a label."""
 
 _IN_PART: Final = "the chunks are too many or too long to be read together in one call"
-_MISSING: Final = "the reply leaves verdicts out, or gives them twice"
 _EMPTY: Final = Verdict(label=Label.NEUTRAL, entailed=0.0, neutral=1.0, contradicted=0.0)
 _NUMBER: Final = re.compile(r"\d+")
 
@@ -379,8 +378,11 @@ _NUMBER: Final = re.compile(r"\d+")
 class Checker:
     """Decides cells of a matrix of claims against references, and remembers what it has decided."""
 
-    def __init__(self, cache: VerdictCache, scope: str, settings: Settings) -> None:
+    def __init__(
+        self, endpoint: Endpoint, cache: VerdictCache, scope: str, settings: Settings
+    ) -> None:
         # ``scope`` is what a verdict depends on beside the texts: model, prompts, address.
+        self.endpoint: Final = endpoint
         self.cache: Final = cache
         self.settings: Final = settings
         self._scope = scope
@@ -390,7 +392,6 @@ class Checker:
 
     async def decide(
         self,
-        endpoint: Endpoint,
         claims: Sequence[Claim],
         references: Sequence[str],
         cells: Collection[Cell],
@@ -408,7 +409,7 @@ class Checker:
         known = self.cache.verdicts(list(set(keys.values())))
         free = _free_verdicts(claims, references, keys, context, question)
         known |= {keys[cell]: verdict for cell, verdict in free.items()}
-        asking = _Asking(self, endpoint, keys, question)
+        asking = _Asking(self, keys, question)
         left = whole._replace(cells=_unknown(keys, known))
         known |= await asking.all(_planned(left, self.settings.chunks_per_call, self._max_tokens))
         found = {cell: known[key] for cell, key in keys.items() if key in known}
@@ -453,14 +454,11 @@ class _Ids(NamedTuple):
 class _Asking:
     """The calls of one ``Checker.decide``."""
 
-    def __init__(
-        self, checker: Checker, endpoint: Endpoint, keys: Mapping[Cell, str], question: str | None
-    ) -> None:
+    def __init__(self, checker: Checker, keys: Mapping[Cell, str], question: str | None) -> None:
         self.answered: set[Cell] = set()
         """Cells that a model was asked about."""
         self.too_long: TooLongError | None = None
         self._checker = checker
-        self._endpoint = endpoint
         self._keys = keys
         self._question = question
 
@@ -472,7 +470,13 @@ class _Asking:
     async def _batch(self, batch: _Batch, splits: bool) -> dict[str, Verdict]:
         """The verdicts of one batch, cached at once: another batch that fails loses none."""
         try:
-            found = await self._decided(batch)
+            found, reason = await asked_twice(
+                batch.cells,
+                lambda left, attempt: self._ask(
+                    batch if attempt == 1 else batch.only(left), attempt
+                ),
+                missing="the reply leaves verdicts out, or gives them twice",
+            )
         except TooLongError as error:
             self._checker.note(batch.reference_tokens, fits=False)
             if not splits:
@@ -486,6 +490,8 @@ class _Asking:
         if found:
             self._checker.note(batch.reference_tokens, fits=True)
         self.answered |= batch.cells
+        if reason:
+            add_undecided(reason, len(batch.cells) - len(found))
         if not batch.context.is_whole:
             # What was not read may entail what those that came near do not.
             entailed = {c: each for c, each in found.items() if each.label is Label.ENTAILED}
@@ -496,34 +502,8 @@ class _Asking:
         self._checker.cache.add_verdicts(verdicts)
         return verdicts
 
-    async def _decided(self, batch: _Batch) -> dict[Cell, Verdict]:
-        """Verdicts by cell; cells that the first reply lacks go into a second call.
-
-        Raises:
-            TooLongError: The texts do not fit.
-            JudgeError: No reply came before any cell was decided.
-        """
-        try:
-            found, _ = await self._ask(batch, attempt=1)
-        except RecordLimitError as error:
-            # A cap and no failure: what other calls of the record have decided stands.
-            add_undecided(str(error), len(batch.cells))
-            return {}
-        missing = batch.cells - found.keys()
-        if missing:
-            try:
-                again, reason = await self._ask(batch.only(missing), attempt=2)
-            except JudgeError as error:
-                if not found and not isinstance(error, RecordLimitError):
-                    raise
-                again, reason = {}, str(error)  # the verdicts of the first reply are paid for
-            found |= again
-            if undecided := len(batch.cells - found.keys()):
-                add_undecided(reason, undecided)
-        return found
-
-    async def _ask(self, batch: _Batch, attempt: int) -> tuple[dict[Cell, Verdict], str]:
-        """The verdicts of one reply, and the reason why the other cells have none."""
+    async def _ask(self, batch: _Batch, attempt: int) -> dict[Cell, Verdict]:
+        """The verdicts of one reply."""
         settings, context = self._checker.settings, batch.context
         columns = [] if batch.is_joint_only else [*batch.references]
         columns += [context.column] if batch.is_joint else []
@@ -548,11 +528,8 @@ class _Asking:
             max_tokens=64 + len(ids.claims) * (32 + 8 * len(ids.columns)),
             logprobs=settings.logprobs,
         )
-        try:
-            found = await self._endpoint.ask(prompt, lambda reply: _read(reply, ids))
-        except ReplyError as error:
-            return {}, str(error)
-        return {cell: found[cell] for cell in found.keys() & batch.cells}, _MISSING
+        found = await self._checker.endpoint.ask(prompt, lambda reply: _read(reply, ids))
+        return {cell: found[cell] for cell in found.keys() & batch.cells}
 
 
 def _read(reply: ChatReply, ids: _Ids) -> dict[Cell, Verdict]:

@@ -127,25 +127,16 @@ class Dialect:
     made before it is made again.
     """
 
-    def __init__(
-        self,
-        model: str,
-        settings: Settings,
-        traits: Traits,
-        *,
-        limit: str | None,
-    ) -> None:
-        """Set what is known before the first request.
-
-        ``limit`` is the field of the limit on completion tokens; None goes by the model.
-        """
+    def __init__(self, model: str, settings: Settings, traits: Traits) -> None:
+        """Set what is known before the first request."""
         sends_parameters = traits.sends_parameters
         reasons = is_reasoning_model(model)
         self.options: Final = dict(settings.options)
         self.reasoning_tokens: Final = settings.reasoning_tokens
         self.window: int | None = None
         """Tokens of the model's window, as it has told them."""
-        self._limit = (limit or (LIMITS[1] if reasons else LIMITS[0])) if sends_parameters else ""
+        limit = traits.limit_field or LIMITS[1 if reasons else 0]
+        self._limit = limit if sends_parameters else ""
         self._limits_refused: set[str] = set()
         self._most: int | None = None
         # The chat variants, such as gpt-5-chat, do not reason and refuse a limit as high as that.

@@ -25,6 +25,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, JsonValue, SecretSt
 
 from claimspan.errors import ConfigError, JudgeError, ReplyError
 from claimspan.judges.llm.chat import ChatReply, ChatRequest, Token
+from claimspan.judges.llm.dialect import LIMITS
 from claimspan.judges.llm.refusals import behind, refusal_in
 from claimspan.text.encodable import encodable_json
 from claimspan.text.shapes import is_list, is_mapping
@@ -37,7 +38,6 @@ __all__ = [
     "GuardedOpenAI",
     "OpenAIChat",
     "is_forbidden_address",
-    "is_openai",
     "read_completion",
     "trusts_environment",
 ]
@@ -115,7 +115,7 @@ def _check_base_url(url: str) -> str:
     return url.rstrip("/")
 
 
-def is_openai(url: str) -> bool:
+def _is_openai(url: str) -> bool:
     """Whether the address is of OpenAI or Azure, whose services know some other options."""
     host = urlsplit(url).hostname or ""
     return host == "api.openai.com" or host.endswith((".openai.azure.com", ".azure.com"))
@@ -385,7 +385,7 @@ class OpenAIChat:
                 )
             url = _check_base_url(base_url or _OPENAI_URL)
             carries_key = {"api-key", "authorization"} & {name.lower() for name in headers or {}}
-            if not api_key and not carries_key and is_openai(url):
+            if not api_key and not carries_key and _is_openai(url):
                 raise ConfigError(
                     "OpenAI needs a key: set OPENAI_API_KEY for the judge 'openai:MODEL' or for "
                     "OpenAIJudge.from_environment, or give api_key"
@@ -414,6 +414,7 @@ class OpenAIChat:
             self.max_retries = client.max_retries
             self.secrets += [SecretStr(client.api_key)] if client.api_key else []
         self.url: Final = url
+        self.limit_field: Final = LIMITS[1] if _is_openai(url) else None
         self.ignores_proxies: Final = client is None and not trust_env
         self.address: Final = urlsplit(url).netloc.rpartition("@")[2]
         self._clients: dict[AbstractEventLoop, _Session] = {}
