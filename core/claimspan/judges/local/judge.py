@@ -47,38 +47,23 @@ from claimspan.judges.protocol import Cell, SparseJudge
 from claimspan.text.languages import languages_of
 from claimspan.verdicts import Claim, VerdictMatrix
 
-__all__ = ["CUT", "OTHER_LANGUAGE", "LocalJudge", "ReadableCells", "readable_cells"]
-
-
-class ReadableCells(NamedTuple):
-    """The claims and the references that the model can read, by their places."""
-
-    rows: Sequence[int]
-    """Places of the claims."""
-
-    columns: Sequence[int]
-    """Places of the references."""
-
-    unread: int
-    """Number of cells whose claim or reference is in another language."""
+__all__ = ["CUT", "OTHER_LANGUAGE", "LocalJudge", "readable_cells"]
 
 
 def readable_cells(
     claims: Sequence[str], references: Sequence[str], language: str | None
-) -> ReadableCells:
-    """Returns the cells whose claim and reference are both in English.
+) -> tuple[list[int], list[int]]:
+    """Returns the places of the claims and of the references that are in English.
 
     Each text is decided on its own, unless ``language`` is that of all texts. A name, a table or
     code, which have too few words to tell, counts as English unless all other texts are in another
     language.
     """
-    if language is not None:
-        found = [language] * (len(claims) + len(references))
-    else:
-        found = languages_of([*claims, *references])
-    rows = [i for i, code in enumerate(found[: len(claims)]) if code == "en"]
-    columns = [i for i, code in enumerate(found[len(claims) :]) if code == "en"]
-    return ReadableCells(rows, columns, len(claims) * len(references) - len(rows) * len(columns))
+    texts = [*claims, *references]
+    found = languages_of(texts) if language is None else [language] * len(texts)
+    english = [i for i, code in enumerate(found) if code == "en"]
+    rows = [i for i in english if i < len(claims)]
+    return rows, [i - len(claims) for i in english[len(rows) :]]
 
 
 OTHER_LANGUAGE: Final = "not English: judged by words, numbers and names alone"
@@ -292,11 +277,9 @@ class LocalJudge(SparseJudge):
         """Returns the cells that the model can read, and notes the others; warns of them once."""
         if self._model is not None:
             return lexical
-        known = readable_cells(claims, references, self._language)
+        rows, columns = readable_cells(claims, references, self._language)
         readable = {
-            (i, j): verdict
-            for (i, j), verdict in lexical.items()
-            if i in known.rows and j in known.columns
+            (i, j): verdict for (i, j), verdict in lexical.items() if i in rows and j in columns
         }
         unread = len(lexical) - len(readable)
         if unread:

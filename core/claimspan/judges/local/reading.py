@@ -60,7 +60,7 @@ class VerdictRegression(NamedTuple):
     """Logistic regressions of people's labels on the features of a cell."""
 
     full: Rows
-    """Weights for all features of ``cell_features``, shape ``(3, 7)``."""
+    """Weights for all features of ``cell_features``, shape ``(3, 6)``."""
 
     lexical: Rows
     """Weights for ``_lexical_features`` alone, shape ``(3, 3)``."""
@@ -73,7 +73,7 @@ class VerdictRegression(NamedTuple):
         return cls(full, lexical)
 
     def verdict(self, features: Sequence[float]) -> Verdict:
-        """Returns the calibrated verdict for the six features of a cell, or the lexical two."""
+        """Returns the calibrated verdict for the five features of a cell, or the lexical two."""
         rows = self.full if len(features) + 1 == len(self.full[0]) else self.lexical
         inputs = (*features, 1.0)
         scores = [math.fsum(w * x for w, x in zip(row, inputs, strict=True)) for row in rows]
@@ -89,7 +89,7 @@ def _softmax_verdict(scores: Sequence[float]) -> Verdict:
     return Verdict(label=label, entailed=entailed, neutral=neutral, contradicted=contradicted)
 
 
-# Positions of the cross-encoder's logits for one window.
+# Positions of the cross-encoder's logits.
 _ENTAILED, _NEUTRAL, _CONTRADICTED = range(3)
 
 
@@ -99,28 +99,22 @@ def _lexical_features(verdict: Verdict) -> tuple[float, float]:
     return log_odds(support), log_odds((verdict.contradicted or 0.0) / (support or 1.0))
 
 
-def cell_features(verdict: Verdict, windows: Sequence[Sequence[float]]) -> tuple[float, ...]:
+def cell_features(verdict: Verdict, logits: Sequence[float]) -> tuple[float, ...]:
     """Returns all features of a claim and a reference.
 
     Args:
         verdict: The lexical judge's verdict.
-        windows: The cross-encoder's logits, shape ``(n_windows, 3)``: entailed, neutral,
-            contradicted; at least one window.
+        logits: The cross-encoder's: entailed, neutral, contradicted.
 
     Returns:
-        Six numbers: the two lexical features; log-odds of entailment in the best window; log-odds
-        of contradiction against neutral there; the largest log-odds of contradiction in any window;
-        the disagreement of the windows, 0 for one window.
+        Five numbers: the two lexical features; log-odds of entailment; log-odds of contradiction
+        against neutral, and against both others.
     """
-    odds = [_odds_against_rest(logits, _ENTAILED) for logits in windows]
-    best = max(range(len(odds)), key=odds.__getitem__)
-    entailed = [1 / (1 + math.exp(-each)) for each in odds]
     return (
         *_lexical_features(verdict),
-        odds[best],
-        windows[best][_CONTRADICTED] - windows[best][_NEUTRAL],
-        max(_odds_against_rest(logits, _CONTRADICTED) for logits in windows),
-        max(entailed) - math.fsum(entailed) / len(entailed),
+        _odds_against_rest(logits, _ENTAILED),
+        logits[_CONTRADICTED] - logits[_NEUTRAL],
+        _odds_against_rest(logits, _CONTRADICTED),
     )
 
 
@@ -390,7 +384,7 @@ def bundled_verdicts(regression: VerdictRegression, asked: Question, stop: Stop)
         found = yield list(pairs.values())
         n_read, n_cut = n_read + len(pairs), n_cut + sum(found.cut)
         for cell, logits in zip(pairs, found.logits, strict=True):
-            verdicts[cell] = regression.verdict(cell_features(asked.lexical[cell], [logits]))
+            verdicts[cell] = regression.verdict(cell_features(asked.lexical[cell], logits))
         for row in rows:
             for cell in row.next_cells():
                 row.note(verdicts[cell].entailed or 0.0)
