@@ -130,9 +130,7 @@ def _lines(
             encoder.logits([pair for each in cells for _, pairs in each for pair in pairs])
         )
         for (record, half), each in zip(part, cells, strict=True):
-            found = [
-                cell_features(verdict, [next(logits) for _ in pairs]) for verdict, pairs in each
-            ]
+            found = [cell_features(verdict, next(logits)) for verdict, pairs in each if pairs]
             yield record.id, name, half, record.label, found
 
 

@@ -8,13 +8,18 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 
 import pytest
 
 from claimspan import Chunk, RagRecord, evaluate
 from claimspan.errors import JudgeError
 from claimspan.judges.local.background import InferenceThread, Stop
+from claimspan.judges.local.cross_encoder import CrossEncoder
 from claimspan.judges.local.judge import CUT, LocalJudge
+from claimspan.judges.local.models import bundled_files
+from claimspan.judges.local.reading import Decided, Reads
+from claimspan.judges.local.shared_reads import SharedReads, Work
 from claimspan.verdicts import Claim
 
 PASSAGE = (
@@ -70,10 +75,21 @@ def test_a_check_that_is_cancelled_frees_the_judge_for_the_next_record() -> None
     assert asyncio.run(cancelled_then_small()) < 4
 
 
-def test_work_ends_between_two_batches_once_nobody_waits_for_it() -> None:
-    thread, begun, ended = InferenceThread(), threading.Event(), threading.Event()
+DECIDED = Decided({}, 0, 0)
 
-    def endless(stop: Stop) -> None:
+
+def nothing_to_read() -> Work:
+    def reads() -> Reads:
+        yield from ()
+        return DECIDED
+
+    return Work(CrossEncoder(bundled_files()), reads())
+
+
+def test_work_ends_between_two_batches_once_nobody_waits_for_it() -> None:
+    shared, begun, ended = SharedReads(InferenceThread()), threading.Event(), threading.Event()
+
+    def endless(stop: Stop) -> Work:
         begun.set()
         try:
             while True:
@@ -82,67 +98,82 @@ def test_work_ends_between_two_batches_once_nobody_waits_for_it() -> None:
         finally:
             ended.set()
 
-    async def cancel_it() -> str:
-        task = asyncio.ensure_future(thread.run(endless))
+    async def cancel_it() -> Decided:
+        task = asyncio.ensure_future(shared.run(endless))
         await asyncio.to_thread(begun.wait, 20)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        return await thread.run(lambda _: "the next one")
+        return await shared.run(lambda _: nothing_to_read())
 
-    assert asyncio.run(cancel_it()) == "the next one"
+    assert asyncio.run(cancel_it()) == DECIDED
     assert ended.wait(20)
 
 
 def test_work_that_is_cancelled_before_it_begins_is_never_done() -> None:
-    thread, go_on, done = InferenceThread(), threading.Event(), list[str]()
+    shared, go_on, done = SharedReads(InferenceThread()), threading.Event(), list[str]()
+
+    def work(name: str) -> Callable[[Stop], Work]:
+        def begin(_: Stop) -> Work:
+            go_on.wait(20)
+            done.append(name)
+            return nothing_to_read()
+
+        return begin
 
     async def cancel_the_second() -> None:
-        first = asyncio.ensure_future(thread.run(lambda _: go_on.wait(20)))
-        second = asyncio.ensure_future(thread.run(lambda _: done.append("second")))
+        first = asyncio.ensure_future(shared.run(work("first")))
+        second = asyncio.ensure_future(shared.run(work("second")))
         await asyncio.sleep(0)
         second.cancel()
         await asyncio.sleep(0)
         go_on.set()
         await first
-        await thread.run(lambda _: done.append("third"))
+        await shared.run(work("third"))
 
     asyncio.run(cancel_the_second())
 
-    assert done == ["third"]
+    assert done == ["first", "third"]
 
 
 def test_what_work_raises_comes_to_whoever_waits_for_it() -> None:
-    def broken(_: Stop) -> None:
+    def broken(_: Stop) -> Work:
         raise ValueError("broken")
 
     with pytest.raises(ValueError, match="broken"):
-        asyncio.run(InferenceThread().run(broken))
+        asyncio.run(SharedReads(InferenceThread()).run(broken))
 
 
 def test_a_thread_that_has_ended_stops_its_work_and_does_later_work_where_it_is_called() -> None:
-    thread, begun = InferenceThread(), threading.Event()
+    thread, begun, names = InferenceThread(), threading.Event(), list[str]()
+    shared = SharedReads(thread)
 
-    def endless(stop: Stop) -> None:
+    def endless(stop: Stop) -> Work:
         begun.set()
         while True:
             stop()
             time.sleep(0.001)
 
-    async def end_it() -> str:
-        task = asyncio.ensure_future(thread.run(endless))
+    def later(_: Stop) -> Work:
+        names.append(threading.current_thread().name)
+        return nothing_to_read()
+
+    async def end_it() -> None:
+        task = asyncio.ensure_future(shared.run(endless))
         await asyncio.to_thread(begun.wait, 20)
         await asyncio.to_thread(thread.end)
         with pytest.raises(JudgeError, match="stopped"):
             await task
-        return await thread.run(lambda _: threading.current_thread().name)
+        await shared.run(later)
 
-    assert asyncio.run(end_it()) == threading.main_thread().name
+    asyncio.run(end_it())
+
+    assert names == [threading.main_thread().name]
 
 
 def test_a_judge_that_is_let_go_takes_its_thread_along() -> None:
     thread = InferenceThread()
-    asyncio.run(thread.run(lambda _: None))
+    asyncio.run(SharedReads(thread).run(lambda _: nothing_to_read()))
     worker = thread._thread  # pyright: ignore[reportPrivateUsage]
     assert worker is not None
     del thread

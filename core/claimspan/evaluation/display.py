@@ -12,13 +12,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import Final
 
-from claimspan.evaluation.judgement import (
-    GOOD,
-    LOW,
-    Assessment,
-    Judgement,
-    judgement_of,
-)
+from claimspan.evaluation.judgement import GOOD, LOW, Assessment, Judgement, judgement_of
 from claimspan.evaluation.measured import Measured
 from claimspan.metrics.catalogue import CATALOGUE, DEFAULT_METRICS, in_order
 from claimspan.records import RagRecord

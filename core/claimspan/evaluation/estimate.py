@@ -19,7 +19,7 @@ from claimspan.evaluation.evaluate import aevaluate, judge_for
 from claimspan.evaluation.selection import MetricsLike, Selection
 from claimspan.judges.calibrated import CalibratedJudge
 from claimspan.judges.lexical.judge import LexicalJudge
-from claimspan.judges.llm.chat import ChatReply, ChatRequest, Form
+from claimspan.judges.llm.chat import ChatReply, ChatRequest, Traits
 from claimspan.judges.llm.judge import ModelJudge
 from claimspan.judges.llm.prompts import CANNOT_TELL
 from claimspan.judges.local.judge import LocalJudge
@@ -121,8 +121,8 @@ async def aestimate(
             f"what the judge {judge.name!r} costs is not known: estimate the model that it asks, "
             "as openai:MODEL or as a ModelJudge"
         )
-    forms = judge.chat_model.traits.forms
-    rehearsed = judge.with_chat_model(_Rehearsal(judge.model, forms, claims_per_sentence))
+    traits = judge.chat_model.traits
+    rehearsed = judge.with_chat_model(_Rehearsal(judge.model, traits, claims_per_sentence))
     total = Usage()
     with progress_bar("estimating", total=len(records), show=progress) as advance:
         for record in records:
@@ -154,9 +154,11 @@ def _estimate(records: int, used: Usage, price: Price | None, judge: ModelJudge 
 class _Rehearsal:
     """Stands in for a model: makes up replies of the right form, and counts tokens."""
 
-    def __init__(self, model: str, forms: tuple[Form, ...], claims_per_sentence: float) -> None:
+    def __init__(self, model: str, traits: Traits, claims_per_sentence: float) -> None:
         self.model: Final = model
-        self.forms: Final = forms
+        # It is asked as the model is.
+        self.forms: Final = traits.forms
+        self.limit_field: Final = traits.limit_field
         self._claims_per_sentence = claims_per_sentence
         # Carried from sentence to sentence, so that 1.5 claims a sentence are 3 in two.
         self._claims_due = 0.0

@@ -10,19 +10,12 @@ import asyncio
 import contextvars
 import time
 from collections import Counter
-from collections.abc import (
-    AsyncGenerator,
-    Callable,
-    Coroutine,
-    Iterable,
-    Mapping,
-    Sequence,
-)
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
-from typing import Final, Protocol, TypeGuard, TypeVar, cast
+from typing import Final, Protocol, TypeVar, cast
 
 from claimspan.concurrency import Clock, gather_or_cancel, record_clock
 from claimspan.cost.budget import Budget, current_budget, with_budget
@@ -52,6 +45,7 @@ from claimspan.text.abstention import abstains
 from claimspan.text.injection import suspects_injection
 from claimspan.text.languages import detect_language
 from claimspan.text.markdown import every_sentence, most_sentences
+from claimspan.text.shapes import is_list
 from claimspan.text.shown import without_shown
 from claimspan.text.structured import answer_text
 from claimspan.verdicts import Claim, VerdictMatrices
@@ -169,11 +163,14 @@ async def aevaluate(
     # The meter counts what the judge reports in this task and its children, and nothing else.
     with with_budget(budget), metered(*_record_limits(current_budget())) as meter:
         async with _charged_to(current_budget(), meter), _deadline(deadline_seconds):
-            grades: dict[str, Grade] = {}
-            judged = _judged(judge, record, names, max_claims)
-            if selection.criteria:
-                judged = _graded_as_well(judge, whole, selection.criteria, judged, grades)
-            claims, facts, n_dropped, matrices = await judged
+            # Both at once: each may be calls over the network.
+            grading = asyncio.ensure_future(_graded(judge, whole, selection.criteria))
+            try:
+                claims, facts, n_dropped, matrices = await _judged(judge, record, names, max_claims)
+                grades = await grading
+            finally:
+                grading.cancel()
+                await asyncio.gather(grading, return_exceptions=True)
     n_changed = 0
     # Labels that others have recorded are theirs.
     if not getattr(judge, "is_recorded", False):
@@ -409,8 +406,7 @@ async def _evaluation_or_error(
 
 def _record_limits(budget: Budget | None) -> tuple[int, int]:
     """Calls and tokens of a record: what a budget says of them, else the default."""
-    calls = None if budget is None else budget.calls_per_record
-    tokens = None if budget is None else budget.tokens_per_record
+    calls, tokens = (budget.calls_per_record, budget.tokens_per_record) if budget else (None, None)
     return MAX_CALLS if calls is None else calls, MAX_TOKENS if tokens is None else tokens
 
 
@@ -491,34 +487,21 @@ async def _judged(
     return claims, facts, n_dropped, matrices
 
 
-async def _graded_as_well(
-    judge: Judge,
-    record: RagRecord,
-    criteria: Sequence[Criterion],
-    judged: Coroutine[object, None, _T],
-    grades: dict[str, Grade],
-) -> _T:
-    """Await ``judged``, and meanwhile have the judge grade the answer into ``grades``."""
-
-    async def grade() -> None:
-        if not isinstance(judge, CriteriaJudge):  # ``judge_for`` has refused it
-            return
-        found = await guarded(judge, partial(judge.grade, criteria, record))
-        if not isinstance(found, list | tuple) or len(found) != len(criteria):  # pyright: ignore[reportUnknownArgumentType] - the items are checked below
-            raise JudgeError(f"judge {judge.name!r} returned no grade for each criterion")
-        for criterion, each in zip(criteria, found, strict=True):  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType] - checked in the next line
-            if not isinstance(each, Grade) or not (each.score is None or 0 <= each.score <= 1):
-                raise JudgeError(f"judge {judge.name!r} returned something else than grades")
-            grades[criterion.name] = each
-
-    grading = asyncio.ensure_future(grade())
-    try:
-        result = await judged
-        await grading
-    finally:
-        grading.cancel()
-        await asyncio.gather(grading, return_exceptions=True)
-    return result
+async def _graded(
+    judge: Judge, record: RagRecord, criteria: Sequence[Criterion]
+) -> dict[str, Grade]:
+    """The grade of the answer by each criterion."""
+    if not criteria or not isinstance(judge, CriteriaJudge):  # ``judge_for`` has refused it
+        return {}
+    found = await guarded(judge, partial(judge.grade, criteria, record))
+    if not is_list(found) or len(found) != len(criteria):
+        raise JudgeError(f"judge {judge.name!r} returned no grade for each criterion")
+    grades: dict[str, Grade] = {}
+    for criterion, each in zip(criteria, found, strict=True):
+        if not isinstance(each, Grade) or not (each.score is None or 0 <= each.score <= 1):
+            raise JudgeError(f"judge {judge.name!r} returned something else than grades")
+        grades[criterion.name] = each
+    return grades
 
 
 def _cut(text: str, max_sentences: int) -> tuple[str, int]:
@@ -543,17 +526,14 @@ async def _claims_of(judge: Judge, text: str, question: str, max_claims: int) ->
     if hasattr(judge, "extract_at_most") and isinstance(judge, ClaimLimitedJudge):
         # One more than is kept, so that it shows, and is counted, if there are more.
         call = partial(judge.extract_at_most, text, max_claims + 1, question=question)
-    claims = await guarded(judge, call)
-    if not _are_claims(claims):
+    found = await guarded(judge, call)
+    claims = [each for each in found if isinstance(each, Claim)] if is_list(found) else []
+    if not is_list(found) or len(claims) < len(found):
         raise JudgeError(
             f"judge {judge.name!r} returned something else than a list of Claim: "
             "return one from extract_claims"
         )
-    return list(claims)
-
-
-def _are_claims(value: object) -> TypeGuard[Sequence[Claim]]:
-    return isinstance(value, list | tuple) and all(isinstance(item, Claim) for item in value)  # pyright: ignore[reportUnknownVariableType] - the items are what is checked
+    return claims
 
 
 # --- what a caller gives, checked before a judge is asked ---------------------------------------
@@ -635,12 +615,11 @@ def run_to_end(start: Callable[[], Coroutine[object, None, _T]]) -> _T:
     If the caller is interrupted while it waits for the other thread, the coroutine is cancelled and
     awaited, so that a judge is not paid for what is not waited for.
     """
+    has_loop = True
     try:
         asyncio.get_running_loop()
     except RuntimeError:
         has_loop = False
-    else:
-        has_loop = True
     if not has_loop:  # out of the clause above, which would be told with what the coroutine raises
         return asyncio.run(start())
     cancel: Future[Callable[[], object]] = Future()

@@ -69,11 +69,7 @@ def _arrow(part: str = "") -> _Arrow:
 
 
 def is_arrow(file: BinaryIO) -> bool:
-    """Whether a file begins as Parquet or Arrow.
-
-    Args:
-        file: Opened for reading bytes.
-    """
+    """Whether a file begins as Parquet or Arrow."""
     return file.read(len(_FILE)).startswith((_PARQUET, _FILE, _STREAM))
 
 
@@ -137,11 +133,7 @@ class ParquetFormat:
         rows: Iterable[Mapping[str, object]],
         columns: Mapping[str, type],
     ) -> None:
-        """Write a table; a cell that a row lacks is null.
-
-        The types of the columns are given, not guessed from the first rows: a column without any
-        value has its type all the same.
-        """
+        """Write a table; a cell that a row lacks is null, and an empty column has its type."""
         schema = self._arrow.schema([(name, _TYPES[kind]) for name, kind in columns.items()])
         writer = self._parquet.ParquetWriter(file, schema)
         try:

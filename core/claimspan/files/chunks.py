@@ -136,21 +136,16 @@ def _chunk(value: object, score: object = None, depth: int = _DEPTH) -> Chunk:
     if not isinstance(text, str):
         raise ValueError("a chunk without a text")
     id_ = _part(value, "id")
+    try:
+        number = None if score is None else float(cast("float", score))
+    except TypeError:
+        raise ValueError("a score that is no number") from None
     return Chunk(
         id=Chunk.content_id(text) if id_ is None else str(id_),
         text=text,
-        score=_number(score),
+        score=number,
         metadata=json_entries(_part(value, "metadata")),
     )
-
-
-def _number(score: object) -> float | None:
-    if score is None:
-        return None
-    try:
-        return float(cast("float", score))
-    except TypeError:
-        raise ValueError("a score that is no number") from None
 
 
 def _part(value: object, part: str) -> object:

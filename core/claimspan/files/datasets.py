@@ -12,9 +12,9 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, BinaryIO, Final, NamedTuple, cast
+from typing import BinaryIO, Final, NamedTuple, cast
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from claimspan.errors import ConfigError, FileError, PayloadError
 from claimspan.files.jsonl import bounded_lines, parse_bounded
@@ -94,13 +94,8 @@ def _passage(text: str, id_: str | None, metadata: Mapping[str, JsonValue]) -> C
 # since it quotes the row.
 
 
-def _text(value: object) -> object:
-    """A number as a text: some files store ids as numbers."""
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return str(value) if is_number else value
-
-
-_Text = Annotated[str, BeforeValidator(_text)]
+_Id = TextOrScalar
+"""Some files store ids as numbers."""
 
 
 class _Row(BaseModel):
@@ -119,7 +114,7 @@ class _Evidence(_Row):
 class _FinanceBench(_Row):
     question: str
     answer: TextOrScalar
-    financebench_id: _Text | None = None
+    financebench_id: _Id | None = None
     company: str | None = None
     doc_name: str | None = None
     question_type: str | None = None
@@ -155,7 +150,7 @@ class _Source(_Row):
 class _LegalQa(_Row):
     question: str
     answer: TextOrScalar
-    id: _Text | None = None
+    id: _Id | None = None
     source: _Source
 
     def item(self) -> DatasetItem:
@@ -167,7 +162,7 @@ class _LegalQa(_Row):
 class _NqOpen(_Row):
     question: str
     answer: list[TextOrScalar]
-    id: _Text | None = None
+    id: _Id | None = None
 
     def item(self) -> DatasetItem:
         return _item(self.id, self.question, self.answer)
@@ -183,7 +178,7 @@ class _Output(_Row):
 
 
 class _ClapNq(_Row):
-    id: _Text | None = None
+    id: _Id | None = None
     input: str
     passages: list[_Passage]
     output: list[_Output] = []
@@ -196,7 +191,7 @@ class _ClapNq(_Row):
 class _ClapNqQuestion(_Row):
     """CLAPnq's retrieval files have the ids of documents in place of passages."""
 
-    id: _Text | None = None
+    id: _Id | None = None
     question: str
     answers: str = ""
     documents: str = Field(default="", validation_alias="doc-id-list")
@@ -232,7 +227,7 @@ class _NaturalQuestions(_Row):
 
     question_text: str
     annotations: list[_Annotation]
-    example_id: _Text | None = None
+    example_id: _Id | None = None
     document_title: str | None = None
     document_url: str | None = None
     document_text: str | None = None

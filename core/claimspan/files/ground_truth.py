@@ -200,14 +200,13 @@ class GroundTruth:
         """Find the ground truth of a query.
 
         A file or a mapping is searched on the spot. An asynchronous callable is awaited on the
-        running loop. A synchronous one is handed to ``run_blocking``, so that the caller decides
-        which thread it blocks.
+        running loop.
 
         Args:
             query: The user's question.
             metadata: The run's metadata, which may hold an id.
             run_blocking: Awaited as ``run_blocking(callable, query, metadata)`` for a synchronous
-                callable; by default a thread of the loop's executor.
+                callable, so that the caller decides which thread it blocks.
 
         Returns:
             The match, or None if there is none; a blank text is none.
@@ -218,12 +217,12 @@ class GroundTruth:
         """
         if self._lookup is None and not self._embeds:
             return self.find_known(query, metadata)
-        lookup = self._lookup or self.find_known
-        found: object
-        if _is_asynchronous(lookup):
-            found = lookup(query, metadata or {})
-        else:
-            found = await run_blocking(lookup, query, metadata or {})
+        lookup, given = self._lookup or self.find_known, metadata or {}
+        found: object = (
+            lookup(query, given)
+            if _is_asynchronous(lookup)
+            else await run_blocking(lookup, query, given)
+        )
         # A lambda around a coroutine function is synchronous, and returns a coroutine all the same.
         found = await found if inspect.isawaitable(found) else found
         if isinstance(found, str):

@@ -161,11 +161,7 @@ class Columns:
 
     @classmethod
     def of_options(cls, options: list[str]) -> Self:
-        """Take the options of a command, each ``FIELD=COLUMN``.
-
-        Raises:
-            ConfigError: As above, or one has no ``=``.
-        """
+        """Take the options of a command, each ``FIELD=COLUMN``, or refuse them as above."""
         pairs = [option.partition("=") for option in options]
         if any(not sign for _, sign, _ in pairs):
             raise ConfigError("--map needs FIELD=COLUMN, such as --map question=prompt")
@@ -175,11 +171,7 @@ class Columns:
         return cls({name.strip(): column.strip() for name, _, column in pairs})
 
     def read(self, row: Mapping[str, object]) -> dict[str, str]:
-        """Return the field to the column that holds it, for the fields that the row has.
-
-        Args:
-            row: The row; null and NaN are as good as absent.
-        """
+        """Return the field to the column that holds it; null and NaN are as good as absent."""
         best: dict[str, tuple[int, bool, str]] = {}
         for name, value in row.items():
             found = _rank(name)

@@ -9,6 +9,7 @@ import stat
 import tempfile
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager, suppress
+from io import TextIOWrapper
 from pathlib import Path
 from typing import BinaryIO, Final, TextIO
 
@@ -125,33 +126,27 @@ def replaced_private(path: Path, *, what: str) -> Generator[TextIO]:
         The new file. What is written to it is seen only when the block ends without an exception.
     """
     with (
-        _replaced(path, what=what) as handle,
-        open(handle, "w", encoding="utf-8", errors="replace") as file,
+        replaced_private_bytes(path, what=what) as file,
+        TextIOWrapper(file, encoding="utf-8", errors="replace") as text,
     ):
-        yield file
+        yield text
 
 
 @contextmanager
 def replaced_private_bytes(path: Path, *, what: str) -> Generator[BinaryIO]:
     """As ``replaced_private``, for a file that is no text."""
-    with _replaced(path, what=what) as handle, open(handle, "wb") as file:
-        yield file
-
-
-@contextmanager
-def _replaced(path: Path, *, what: str) -> Generator[int]:
-    """The new file, opened; the descriptor is to be closed within the block."""
     try:
         refuse_special(path)
         # In the same directory, since a file cannot be moved to another disk in one step. Its mode
         # is 0600 from the beginning.
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:100]}.")
         try:
-            yield handle
+            with open(handle, "wb") as file:
+                yield file
             os.replace(name, path)
         except BaseException:
             # Also after Ctrl-C: half a file with users' texts must not stay behind under a name
-            # that are not looked for.
+            # that is not looked for.
             with suppress(OSError):
                 os.unlink(name)
             raise
@@ -161,26 +156,23 @@ def _replaced(path: Path, *, what: str) -> Generator[int]:
 
 def cannot_write(path: str | Path, error: OSError, *, what: str) -> ConfigError:
     """The error for a path where ``what`` cannot be written: what is wrong, and what to do."""
-    return ConfigError(f"cannot write {what} to {str(path)!r}: {_remedy(Path(path), error)}")
-
-
-def _remedy(path: Path, error: OSError) -> str:
-    directory = str(path.absolute().parent)
+    directory = str(Path(path).absolute().parent)
     match error.errno:
         case errno.ELOOP:
-            return "it is a symbolic link, which is not followed; give the path that it leads to"
+            remedy = "it is a symbolic link, which is not followed; give the path that it leads to"
         case errno.EISDIR:
-            return "it is a directory; give the path of a file"
+            remedy = "it is a directory; give the path of a file"
         case errno.ENODEV | errno.ENXIO:
-            return "it is a FIFO, a socket or a device; give the path of a regular file"
+            remedy = "it is a FIFO, a socket or a device; give the path of a regular file"
         case errno.ENOENT | errno.ENOTDIR:
-            return f"the directory {directory!r} does not exist; create it, or give another file"
+            remedy = f"the directory {directory!r} does not exist; create it, or give another file"
         case errno.EACCES | errno.EPERM | errno.EROFS:
-            return f"no permission; let this user write in {directory!r}, or give another file"
+            remedy = f"no permission; let this user write in {directory!r}, or give another file"
         case errno.ENOSPC | errno.EDQUOT:
-            return "the disk is full; make room, or give a file on another disk"
+            remedy = "the disk is full; make room, or give a file on another disk"
         case _:
-            return f"{error.strerror or type(error).__name__}; give another file"
+            remedy = f"{error.strerror or type(error).__name__}; give another file"
+    return ConfigError(f"cannot write {what} to {str(path)!r}: {remedy}")
 
 
 def is_same_file(left: Path, right: Path) -> bool:

@@ -107,8 +107,11 @@ def json_rows(file: BinaryIO) -> Iterator[RawRow | SkippedRow | NoRow]:
 
 
 def _json_row(line: Line, content: bytes) -> RawRow | SkippedRow:
+    reason = "not a JSON object"
     try:
         value: object = json.loads(content.decode("utf-8"))
+        if is_mapping(value):
+            return RawRow(line.number, 1, value, line.text)
     except UnicodeDecodeError:
         reason = "not UTF-8"
     except (ValueError, RecursionError):
@@ -116,10 +119,6 @@ def _json_row(line: Line, content: bytes) -> RawRow | SkippedRow:
         # last line of a file has no end: what wrote it was stopped in the middle of it.
         is_cut = not content.endswith(b"\n")
         reason = f"{NOT_JSON}, cut off where the file ends" if is_cut else NOT_JSON
-    else:
-        if is_mapping(value):
-            return RawRow(line.number, 1, value, line.text)
-        reason = "not a JSON object"
     return SkippedRow(line.number, 1, reason, line.text)
 
 

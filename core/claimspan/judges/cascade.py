@@ -6,7 +6,7 @@ A strong judge costs money or time for every verdict. If a cheap judge's probabi
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from functools import partial
 from typing import Final
 
@@ -75,7 +75,7 @@ _LEXICAL_THRESHOLDS: Final = Thresholds(low=0.19, high=0.72)
 """Thresholds for ``LexicalJudge`` as the cheap judge."""
 
 
-class CascadeJudge:
+class CascadeJudge(SparseJudge):
     """Asks a strong judge only if a cheap judge is not sure.
 
     Claims come from the strong judge, since every verdict depends on them. A claim that one chunk
@@ -147,14 +147,7 @@ class CascadeJudge:
         """Returns the claims that the strong judge extracts, limited if it can be."""
         if isinstance(self.strong, ClaimLimitedJudge):
             return await self.strong.extract_at_most(text, max_claims, question=question)
-        return await self.strong.extract_claims(text, question=question)
-
-    async def check(
-        self, claims: Sequence[Claim], references: Sequence[str], *, question: str | None = None
-    ) -> VerdictMatrix:
-        """The cheap judge's verdict if it is sure, else the strong judge's; see ``Judge``."""
-        cells = {(i, j) for i in range(len(claims)) for j in range(len(references))}
-        return await self.check_cells(claims, references, cells, question=question)
+        return await self.extract_claims(text, question=question)
 
     async def check_cells(
         self,
@@ -164,15 +157,11 @@ class CascadeJudge:
         *,
         question: str | None = None,
     ) -> VerdictMatrix:
-        """Verdicts as ``check`` gives them, for some cells of the matrix; see ``SparseJudge``."""
+        """The cheap judge's verdict if it is sure, else the strong one's; see ``SparseJudge``."""
         cheap = await _check_cells(self.cheap, claims, references, cells, question)
-        unsure = {(i, j) for i, j in cells if not self.thresholds.accepts(cheap[i][j])}
-        strong = (
-            await _check_cells(self.strong, claims, references, unsure, question)
-            if unsure
-            else cheap
+        return await self._decided(
+            cheap, cells, lambda some: _check_cells(self.strong, claims, references, some, question)
         )
-        return _joined(cheap, strong, cells, unsure)
 
     async def _check_context(
         self,
@@ -186,15 +175,31 @@ class CascadeJudge:
     ) -> VerdictMatrix:
         """Decides single cells as ``check_cells`` does, and joint ones if it is sure of them."""
         cheap = await self._cheap_with_context(claims, references, cells, context, question)
-        unsure = {(i, j) for i, j in cells if not self.thresholds.accepts(cheap[i][j])}
-        found = (
-            await strong.check_context(
-                claims, references, unsure, context=context, question=question
-            )
-            if unsure
-            else cheap
+        return await self._decided(
+            cheap,
+            cells,
+            lambda some: strong.check_context(
+                claims, references, some, context=context, question=question
+            ),
         )
-        return _joined(cheap, found, cells, unsure)
+
+    async def _decided(
+        self,
+        cheap: VerdictMatrix,
+        cells: Collection[Cell],
+        ask: Callable[[Collection[Cell]], Awaitable[VerdictMatrix]],
+    ) -> VerdictMatrix:
+        """The cheap verdicts, and those of the strong judge in the cells that are not sure."""
+        unsure = {(i, j) for i, j in cells if not self.thresholds.accepts(cheap[i][j])}
+        strong = await ask(unsure) if unsure else cheap
+        rows = [
+            [
+                (strong if (i, j) in unsure else cheap)[i][j] if (i, j) in cells else None
+                for j in range(cheap.n_references)
+            ]
+            for i in range(len(cheap))
+        ]
+        return VerdictMatrix.of(rows, cheap.n_references)
 
     async def _cheap_with_context(
         self,
@@ -233,20 +238,6 @@ class CascadeJudge:
             if each is not None and each.label is Label.ENTAILED and self.thresholds.accepts(each)
         ]
         return max(sure, key=lambda each: each.entailed or 0.0, default=None)
-
-
-def _joined(
-    cheap: VerdictMatrix, strong: VerdictMatrix, cells: Collection[Cell], unsure: Collection[Cell]
-) -> VerdictMatrix:
-    """The verdicts of the strong judge in the cells that the cheap one is unsure of."""
-    rows = [
-        [
-            (strong if (i, j) in unsure else cheap)[i][j] if (i, j) in cells else None
-            for j in range(cheap.n_references)
-        ]
-        for i in range(len(cheap))
-    ]
-    return VerdictMatrix.of(rows, cheap.n_references)
 
 
 async def _check_cells(

@@ -115,12 +115,7 @@ def _no_constant(name: str) -> float:
 def _judge_arguments(
     judge: Callable[..., Judge], options: Mapping[str, JsonValue]
 ) -> dict[str, object]:
-    """The arguments of a judge that options of a command line stand for.
-
-    Raises:
-        ConfigError: One has a value of another type, belongs to another judge, or a price is
-            missing.
-    """
+    """The arguments of a judge that options of a command line stand for."""
     known = signature(judge).parameters
     given: dict[str, object] = {}
     fields: dict[str, JsonValue] = {}
@@ -135,7 +130,14 @@ def _judge_arguments(
             _check_field(name, known)
             fields[name] = value
     if any(name in options for name in _PRICES):
-        given["price"] = _price(*(options.get(name) for name in _PRICES))
+        sent, got = (options.get(name) for name in _PRICES)
+        try:
+            given["price"] = Price.model_validate({"input": sent, "output": got})
+        except ValidationError:
+            raise ConfigError(
+                "input_price and output_price are no prices: give both, as numbers of US dollars "
+                "per million tokens"
+            ) from None
     return {**given, **({"options": fields} if fields else {})}
 
 
@@ -158,16 +160,6 @@ def _check_field(name: str, known: Mapping[str, object]) -> None:
     meant = get_close_matches(name, (*OPTIONS, *_PRICES), n=1, cutoff=0.85)
     if meant:
         raise ConfigError(f"the judge has no option {name!r}: did you mean {meant[0]}?")
-
-
-def _price(sent: JsonValue, got: JsonValue) -> Price:
-    try:
-        return Price.model_validate({"input": sent, "output": got})
-    except ValidationError:
-        raise ConfigError(
-            "input_price and output_price are no prices: give both, as numbers of US dollars per "
-            "million tokens"
-        ) from None
 
 
 JUDGE_VARIABLE: Final = "CLAIMSPAN_JUDGE"
@@ -333,9 +325,16 @@ def _of_model(given: object, options: Mapping[str, JsonValue] | None = None) -> 
     """The judge of a model object, or of a client and a name; None if it is neither."""
     if isinstance(given, type):
         return None
-    if isinstance(given, tuple):
-        return _of_client(cast("tuple[object, ...]", given), options)
-    model, failure = _chat_model(given)
+    match given:
+        case (client, str(model_name)):
+            from claimspan.judges.llm.judge import OpenAIJudge
+
+            arguments = _judge_arguments(OpenAIJudge, options or {})
+            return OpenAIJudge(model_name, client=client, **arguments)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType] - it refuses what is no client
+        case tuple():
+            return None
+        case _:
+            model, failure = _chat_model(given)
     if model is None and failure is not None:
         raise ConfigError(
             f"judge is a {type(given).__name__}, and what asks it cannot be imported "
@@ -372,18 +371,6 @@ def _chat_model(given: object) -> tuple[ChatModel | None, Exception | None]:
     return None, failure
 
 
-def _of_client(given: tuple[object, ...], options: Mapping[str, JsonValue] | None) -> Judge | None:
-    from claimspan.judges.llm.judge import OpenAIJudge
-
-    match given:
-        case (client, str(model)):
-            pass
-        case _:
-            return None
-    arguments = _judge_arguments(OpenAIJudge, options or {})
-    return OpenAIJudge(model, client=client, **arguments)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType] - it refuses what is no client
-
-
 def _named(wanted: str, origin: str, options: Mapping[str, JsonValue], offline: bool) -> Judge:
     """Creates the judge of a name; ``origin`` says in an error where the name stands."""
     kind, _, model = wanted.partition(":")
@@ -397,11 +384,15 @@ def _named(wanted: str, origin: str, options: Mapping[str, JsonValue], offline: 
         if kind == "lexical" and not model:
             return LexicalJudge()
         if kind == "local":
-            return _local(model)
-    if model and kind in PROVIDERS:
-        return _at_provider(PROVIDERS[kind], kind, model, options, offline)
-    if model and kind == "azure":
-        return _at_azure(model, options, offline)
+            # Imported only when chosen: the runtime takes a second to load.
+            from claimspan.judges.local.judge import LocalJudge
+            from claimspan.judges.local.models import require_local_extra
+
+            # Looked for now, though it is imported with the first claim: at set-up a user reads it.
+            require_local_extra(own_model=bool(model))
+            return LocalJudge(model or None)
+    if model and kind in (*PROVIDERS, "azure"):
+        return _at_endpoint(kind, model, options, offline)
     if model and kind in _BY_LITELLM:
         from claimspan.judges.llm.judge import ModelJudge
         from claimspan.judges.llm.litellm_chat import LiteLLMChat
@@ -416,16 +407,6 @@ def _named(wanted: str, origin: str, options: Mapping[str, JsonValue], offline: 
     )
 
 
-def _local(model: str) -> Judge:
-    # Imported only when chosen: the runtime takes a second to load.
-    from claimspan.judges.local.judge import LocalJudge
-    from claimspan.judges.local.models import require_local_extra
-
-    # Looked for now, though it is imported with the first claim: at set-up a user reads it.
-    require_local_extra(own_model=bool(model))
-    return LocalJudge(model or None)
-
-
 def _loaded(spec: str, options: Mapping[str, JsonValue]) -> Judge:
     """The judge that a name in a file stands for: itself, a model object, or what makes one."""
     found = load_object(spec)
@@ -434,7 +415,15 @@ def _loaded(spec: str, options: Mapping[str, JsonValue]) -> Judge:
         adapted = None if isinstance(found, type) else _of_model(found, options)
         if adapted is not None:
             return adapted
-        found = _called(spec, found)
+        try:
+            found = cast("Callable[[], object]", found)()
+        except ClaimspanError:
+            raise
+        except Exception as error:
+            raise ConfigError(
+                f"{spec!r} makes no judge ({type(error).__name__}: {error}): correct it; it is "
+                "called without arguments"
+            ) from error
     if not options:
         return judge_of(found)
     adapted = _of_model(found, options)
@@ -445,36 +434,28 @@ def _loaded(spec: str, options: Mapping[str, JsonValue]) -> Judge:
     return adapted
 
 
-def _called(spec: str, make: Callable[[], object]) -> object:
-    try:
-        return make()
-    except ClaimspanError:
-        raise
-    except Exception as error:
-        raise ConfigError(
-            f"{spec!r} makes no judge ({type(error).__name__}: {error}): correct it; it is called "
-            "without arguments"
-        ) from error
-
-
-def _offline(given: Mapping[str, object]) -> dict[str, object]:
-    """The arguments of a judge that is never asked anything: nowhere, and without a key."""
-    kept = {name: each for name, each in given.items() if name not in _OF_CONNECTION}
-    return {**kept, "base_url": NOWHERE}
-
-
-def _at_provider(
-    provider: Provider, kind: str, model: str, options: Mapping[str, JsonValue], offline: bool
-) -> Judge:
+def _at_endpoint(kind: str, model: str, options: Mapping[str, JsonValue], offline: bool) -> Judge:
+    """The judge of a provider whose endpoint speaks OpenAI's protocol."""
     from claimspan.judges.llm.judge import OpenAIJudge
 
     given = _judge_arguments(OpenAIJudge, options)
-    given.setdefault("provider", provider.name or kind)
-    if not provider.keys:
+    provider = PROVIDERS.get(kind)
+    given.setdefault("provider", (provider.name or kind) if provider else "azure.ai.openai")
+    if provider and not provider.keys:
         # On a machine of the user's, whatever the same model costs at a provider.
         given.setdefault("price", Price(input=0.0, output=0.0))
-    if offline:
-        return OpenAIJudge(model, **_offline(given))  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType] - checked by name
+    if offline:  # it is never asked anything: nowhere, and without a key
+        kept = {name: each for name, each in given.items() if name not in _OF_CONNECTION}
+        given = {**kept, "base_url": NOWHERE}
+    elif provider:
+        _connect(provider, f"{kind}:{model}", given)
+    else:
+        _connect_to_azure(model, given)
+    return OpenAIJudge(model, **given)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType] - checked by name
+
+
+def _connect(provider: Provider, name: str, given: dict[str, object]) -> None:
+    """Adds address and key of a provider, by its variables."""
     key = next((os.environ[each] for each in provider.keys if os.environ.get(each)), None)
     url = os.environ.get(provider.url_variable, "") if provider.url_variable else ""
     if provider.url_variable == "OLLAMA_HOST" and url:
@@ -483,9 +464,7 @@ def _at_provider(
     given.setdefault("api_key", key)
     is_there = given["base_url"] == provider.url and provider.keys
     if is_there and not given["api_key"] and not given.get("headers"):
-        variables = " or ".join(provider.keys)
-        raise ConfigError(f"'{kind}:{model}' needs a key: set {variables}")
-    return OpenAIJudge(model, **given)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType] - checked by name
+        raise ConfigError(f"{name!r} needs a key: set {' or '.join(provider.keys)}")
 
 
 def _ollama_url(host: str) -> str:
@@ -499,14 +478,8 @@ def _ollama_url(host: str) -> str:
     return url.replace("//0.0.0.0", "//127.0.0.1").replace("//[::]", "//[::1]")
 
 
-def _at_azure(deployment: str, options: Mapping[str, JsonValue], offline: bool) -> Judge:
-    """A deployment of Azure OpenAI, by the variables that the openai package documents."""
-    from claimspan.judges.llm.judge import OpenAIJudge
-
-    given = _judge_arguments(OpenAIJudge, options)
-    given.setdefault("provider", "azure.ai.openai")
-    if offline:
-        return OpenAIJudge(deployment, **_offline(given))  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType] - checked by name
+def _connect_to_azure(deployment: str, given: dict[str, object]) -> None:
+    """Adds address and key of a deployment, by the variables that the openai package documents."""
     endpoint = os.environ.get("AZURE_OPENAI_ENDPOINT", "").rstrip("/")
     key = os.environ.get("AZURE_OPENAI_API_KEY")
     if not (endpoint or "base_url" in given) or not (
@@ -524,4 +497,3 @@ def _at_azure(deployment: str, options: Mapping[str, JsonValue], offline: bool) 
         given.setdefault("query", {"api-version": version})
     if key and "api_key" not in given:
         given.setdefault("headers", {"api-key": key})
-    return OpenAIJudge(deployment, **given)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType] - checked by name

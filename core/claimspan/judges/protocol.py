@@ -97,8 +97,15 @@ class SparseJudge(Judge, Protocol):
 
     An evaluation needs four matrices of the same claims and texts. For a judge with this call they
     are asked for at once, as one matrix of all claims against all texts, with the cells that
-    matter.
+    matter. A class that derives from this one has ``check`` by ``check_cells``.
     """
+
+    async def check(
+        self, claims: Sequence[Claim], references: Sequence[str], *, question: str | None = None
+    ) -> VerdictMatrix:
+        """Checks every claim against every reference; see ``Judge``."""
+        cells = {(i, j) for i in range(len(claims)) for j in range(len(references))}
+        return await self.check_cells(claims, references, cells, question=question)
 
     async def check_cells(
         self,
@@ -108,20 +115,9 @@ class SparseJudge(Judge, Protocol):
         *,
         question: str | None = None,
     ) -> VerdictMatrix:
-        """Checks some claims against some references.
+        """As ``check``, for these ``cells``: which claim against which reference.
 
-        Args:
-            claims: The claims to check.
-            references: The texts to check against, each on its own.
-            cells: Which claim against which reference.
-            question: The query, if known.
-
-        Returns:
-            A matrix of shape ``(len(claims), len(references))``; a cell that was not asked for, or
-            could not be decided, is None.
-
-        Raises:
-            JudgeError: The judge failed.
+        A cell that was not asked for is None.
         """
         ...
 
@@ -144,14 +140,7 @@ class CriteriaJudge(Judge, Protocol):
     """
 
     async def grade(self, criteria: Sequence[Criterion], record: RagRecord) -> Sequence[Grade]:
-        """Grades the response of a record.
-
-        Args:
-            criteria: The criteria.
-            record: The record; its response is what users read, and is not cut to its claims.
-
-        Returns:
-            One grade for each criterion, in their order.
+        """Grades the response of a record, as users read it, by each criterion in their order.
 
         Raises:
             JudgeError: The judge failed.
@@ -176,23 +165,19 @@ class ContextJudge(SparseJudge, Protocol):
         context: Sequence[int],
         question: str | None = None,
     ) -> VerdictMatrix:
-        """Checks some claims against some references, and some against the context as a whole.
+        """As ``check_cells``, and checks some claims against the context as a whole.
 
         Args:
             claims: The claims to check.
             references: The texts to check against, each on its own.
-            cells: Which claim against which reference. The column ``len(references)`` stands for
+            cells: Which claim against which reference; the column ``len(references)`` stands for
                 the context.
             context: Indices of the references that are read together, in the order of their rank.
             question: The query, if known.
 
         Returns:
             A matrix of shape ``(len(claims), len(references) + 1)``, whose last column has the
-            verdicts by the context; a cell that was not asked for, or could not be decided, is
-            None.
-
-        Raises:
-            JudgeError: The judge failed.
+            verdicts by the context.
         """
         ...
 
@@ -214,18 +199,9 @@ class ClaimLimitedJudge(Judge, Protocol):
     async def extract_at_most(
         self, text: str, max_claims: int, *, question: str | None = None
     ) -> list[Claim]:
-        """Extracts the first claims of a text.
+        """As ``extract_claims``, for the first claims of a text.
 
-        Args:
-            text: A response or a ground truth.
-            max_claims: Claims that are of use; the caller leaves out what comes after them.
-            question: The query that the text answers, if known.
-
-        Returns:
-            As ``extract_claims``.
-
-        Raises:
-            JudgeError: The judge failed.
+        The caller leaves out what comes after ``max_claims``.
         """
         ...
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, Literal, NamedTuple, Protocol, runtime_checkable
 
-from pydantic import JsonValue
+from pydantic import JsonValue, SecretStr
 
 from claimspan.cost.budget import Budget
 from claimspan.cost.pricing import Price
@@ -31,6 +31,7 @@ __all__ = [
     "Prompt",
     "Settings",
     "Token",
+    "Traits",
     "traits_of",
 ]
 
@@ -125,8 +126,18 @@ class Traits(NamedTuple):
     address: str = ""
     """Where it is, for the log and the cache; without a path, a user or a key."""
 
+    url: str = ""
+    """Where it is, for the cache, if the address alone does not tell one model from another."""
+
+    secrets: Sequence[SecretStr] = ()
+    """Keys that no error may repeat."""
+
     forms: tuple[Form, ...] = FORMS
     """The forms of a reply that it can be asked for, the best first."""
+
+    limit_field: str | None = None
+    """The field of the limit on completion tokens that its endpoint takes; None goes by the name of
+    the model."""
 
     sends_parameters: bool = True
     """Whether it sends the parameters of a request; if not, the messages alone."""
@@ -175,7 +186,7 @@ class Prompt(NamedTuple):
     user: str
     schema_name: str
     schema: Mapping[str, JsonValue]
-    """JSON schema of the reply."""
+    """JSON schema of the reply, of keywords that endpoints know."""
 
     max_tokens: int
     """Limit on the completion tokens of the reply, without those of a model's reasoning."""
@@ -183,8 +194,8 @@ class Prompt(NamedTuple):
     logprobs: bool = False
     """Whether the reply comes with log probabilities."""
 
-    plain_schema: Mapping[str, JsonValue] | None = None
-    """The schema for an endpoint that refuses a keyword of ``schema``; None is the same."""
+    exact_schema: Mapping[str, JsonValue] | None = None
+    """A schema with the ids of this call, to send unless the endpoint refuses a keyword of it."""
 
     @property
     def texts(self) -> tuple[str, str]:

@@ -19,9 +19,9 @@ from pydantic import JsonValue
 
 from claimspan.concurrency import gather_or_cancel
 from claimspan.cost.usage import add_undecided
-from claimspan.errors import JudgeError, RecordLimitError, ReplyError
+from claimspan.errors import JudgeError
 from claimspan.judges.llm.chat import ChatReply, Prompt, Settings, Token
-from claimspan.judges.llm.endpoint import Endpoint
+from claimspan.judges.llm.endpoint import Endpoint, asked_twice
 from claimspan.judges.llm.prompts import CHECK, CHECK_TOGETHER, TOGETHER, Ids, encode, informed
 from claimspan.judges.llm.refusals import TooLongError
 from claimspan.judges.llm.replies import (
@@ -36,50 +36,34 @@ from claimspan.quantities import telling_values
 from claimspan.text.tokens import token_upper_bound
 from claimspan.verdicts import Claim, Label, Verdict
 
-__all__ = [
-    "CheckBatch",
-    "Checker",
-    "Context",
-    "Token",
-    "graded_verdict",
-    "graded_verdicts",
-]
+__all__ = ["Checker", "Context", "Token", "graded_verdict", "graded_verdicts"]
 
 
 # --- graded verdicts ------------------------------------------------------------------------------
 
-_LETTERS: Final = {
-    "E": Label.ENTAILED,
-    "M": Label.ENTAILED,
-    "P": Label.NEUTRAL,
-    "N": Label.NEUTRAL,
-    "C": Label.CONTRADICTED,
+_LABELS: Final[Mapping[str, tuple[Label, tuple[float, float, float]]]] = {
+    "E": (Label.ENTAILED, (1.0, 0.0, 0.0)),
+    "M": (Label.ENTAILED, (0.75, 0.25, 0.0)),
+    "P": (Label.NEUTRAL, (0.4, 0.6, 0.0)),
+    "N": (Label.NEUTRAL, (0.0, 1.0, 0.0)),
+    "C": (Label.CONTRADICTED, (0.0, 0.0, 1.0)),
 }
-"""Spelling of each label in a reply: a single letter is one token with every tokenizer. ``M``, for
-the most part, counts as entailed, since people take a small word too many for no difference;
-``P``, in part, as neutral."""
+"""Spelling of each label in a reply, with what it says of entailed, neutral and contradicted; see
+"The prompts of the strong judge" in ``docs/benchmarks.md``. A single letter is one token with every
+tokenizer. ``M``, for the most part, counts as entailed, since people take a small word too many for
+no difference; ``P``, in part, as neutral."""
 
-_WEIGHTS: Final = {
-    "E": (1.0, 0.0, 0.0),
-    "M": (0.75, 0.25, 0.0),
-    "P": (0.4, 0.6, 0.0),
-    "N": (0.0, 1.0, 0.0),
-    "C": (0.0, 0.0, 1.0),
-}
-"""What each label says of entailed, neutral and contradicted; see "The prompts of the strong judge"
-in ``docs/benchmarks.md``."""
+
+def _graded(letter: str, shares: Sequence[float]) -> Verdict:
+    entailed, neutral, contradicted = shares
+    return Verdict(
+        label=_LABELS[letter][0], entailed=entailed, neutral=neutral, contradicted=contradicted
+    )
 
 
 _LABEL_ONLY: Final = {
-    letter: Verdict(label=label)
-    if letter in "ENC"
-    else Verdict(
-        label=label,
-        entailed=_WEIGHTS[letter][0],
-        neutral=_WEIGHTS[letter][1],
-        contradicted=_WEIGHTS[letter][2],
-    )
-    for letter, label in _LETTERS.items()
+    letter: Verdict(label=label) if letter in "ENC" else _graded(letter, weights)
+    for letter, (label, weights) in _LABELS.items()
 }
 """Verdicts from replies without log probabilities: ``M`` and ``P`` have those of their weights."""
 
@@ -101,30 +85,27 @@ def graded_verdict(token: Token, letter: str) -> Verdict:
     label, and normalises them. The verdict is that of the letter alone if another letter is
     likelier than the one in the reply, if a letter that is not listed could weigh more than
     ``_UNSEEN`` of those that are, or if the endpoint gave something else than numbers.
-
-    Args:
-        token: The token that holds the label.
-        letter: The label in the reply, as one of ``_LETTERS``.
     """
-    weights = dict.fromkeys(_LETTERS, 0.0)
+    found = dict.fromkeys(_LABELS, 0.0)
     for text, logprob in token.alternatives.items():
         meant = _letter_of(text)
         if meant is not None:
-            weights[meant] += _probability(logprob)
-    total = sum(weights.values())
-    unseen = _max_unseen(token) if 0.0 in weights.values() else 0.0
-    is_ahead = total > 0.0 and weights[letter] == max(weights.values())
+            found[meant] += _probability(logprob)
+    total = sum(found.values())
+    unseen = 0.0
+    if 0.0 in found.values():  # a token that is not listed is no likelier than the least that is
+        listed = token.top_logprobs
+        unseen = _probability(min(listed.values())) if listed else 1 - _probability(token.logprob)
+    is_ahead = total > 0.0 and found[letter] == max(found.values())
     if not (is_ahead and unseen <= _UNSEEN * total):  # no comparison with NaN holds
         return _LABEL_ONLY[letter]
-    sums = [
-        math.fsum(weights[each] * parts[i] for each, parts in _WEIGHTS.items()) / total
+    shares = [
+        math.fsum(found[each] * weights[i] for each, (_, weights) in _LABELS.items()) / total
         for i in range(3)
     ]
-    graded = Verdict(
-        label=_LETTERS[letter], entailed=sums[0], neutral=sums[1], contradicted=sums[2]
-    )
+    graded = _graded(letter, shares)
     # Two grades on either side may outweigh the letter between them: then it stands by itself.
-    return graded if graded.confidence == max(sums) else _LABEL_ONLY[letter]
+    return graded if graded.confidence == max(shares) else _LABEL_ONLY[letter]
 
 
 def _probability(logprob: float) -> float:
@@ -132,31 +113,19 @@ def _probability(logprob: float) -> float:
     return math.exp(min(logprob, 0.0))
 
 
-def _max_unseen(token: Token) -> float:
-    """Upper bound of the probability of a token that is not listed: the least that is listed."""
-    if not token.top_logprobs:
-        return 1.0 - _probability(token.logprob)
-    return _probability(min(token.top_logprobs.values()))
-
-
 def _letter_of(token: str) -> str | None:
     """The label that a token spells: ``E``, `` E``, ``:E``, ``12:E"``, ``ent``, ``Neutral``."""
     word = _LETTERS_ONLY.sub("", token).lower()
     if len(word) == 1 or (len(word) >= 3 and any(each.startswith(word) for each in _SPELLINGS)):
         letter = word[0].upper()
-        return letter if letter in _LETTERS else None
+        return letter if letter in _LABELS else None
     return None
 
 
 def graded_verdicts(content: str, tokens: Sequence[Token]) -> list[Verdict] | None:
-    """The graded verdict of each ``"id:label"`` in a reply.
+    """The graded verdict of each ``"id:label"`` in a reply, in its order.
 
-    Args:
-        content: The reply.
-        tokens: Its tokens; empty if the endpoint gave none.
-
-    Returns:
-        Verdicts in the order of the reply; None if the tokens do not make up the reply.
+    None if the tokens do not make up the reply, or the endpoint gave none.
     """
     written = "".join(token.text for token in tokens)
     if not tokens or written.strip() != content.strip():  # some servers trim the content
@@ -180,9 +149,6 @@ _MAX_NEAR: Final = 10
 """References in a call for joint verdicts alone, the nearest ones; as many as a call usually has.
 """
 
-_Limits = tuple[int | None, float]
-"""Most references in one call, None for any number; and most of their tokens."""
-
 _LONG_WORD: Final = re.compile(r"\w{4,}")
 _MAX_CHARACTERS: Final = 20_000  # 2 ms; enough to tell whether a reference is about a claim
 
@@ -197,7 +163,6 @@ class Context(NamedTuple):
     """Those to read: without blank ones, and without those whose text comes before."""
 
     column: int
-    """Index of the column."""
 
     is_whole: bool = True
     """Whether ``distinct`` has all of them, and not only those that came near."""
@@ -213,8 +178,8 @@ class Context(NamedTuple):
         return cls(ranks, tuple(by_text.values()), len(references))
 
 
-class CheckBatch(NamedTuple):
-    """The texts of one call by their index in the whole matrix, and the cells to decide."""
+class _Batch(NamedTuple):
+    """Cells to decide, and the texts that they are about by their index in the whole matrix."""
 
     claims: Mapping[int, str]
     references: Mapping[int, str]
@@ -237,7 +202,25 @@ class CheckBatch(NamedTuple):
         """An upper estimate of the tokens of the references."""
         return sum(map(_tokens, self.references.values()))
 
-    def halves(self) -> list[CheckBatch]:
+    def part(self, columns: Sequence[int], rows: Collection[int]) -> _Batch:
+        """The cells of some rows and columns, with the texts of these in their order."""
+        return self._replace(
+            claims={i: self.claims[i] for i in rows},
+            references={j: self.references[j] for j in columns if j != self.context.column},
+            cells=frozenset((i, j) for i, j in self.cells if i in rows and j in columns),
+        )
+
+    def only(self, cells: Collection[Cell]) -> _Batch:
+        """Some of the cells, with the texts of those alone."""
+        rows, columns = {i for i, _ in cells}, {j for _, j in cells}
+        if self.context.column in columns:
+            columns |= {*self.context.distinct}
+        kept = [j for j in self.references if j in columns]
+        return self._replace(cells=frozenset(cells)).part(
+            [*kept, self.context.column], [i for i in self.claims if i in rows]
+        )
+
+    def halves(self) -> list[_Batch]:
         """Two batches of half the references, or of half the claims if there is one reference.
 
         None of them reads the context together. Empty if there is one claim and one reference.
@@ -249,154 +232,86 @@ class CheckBatch(NamedTuple):
             return []
         first = {*places[: len(places) // 2]}
         return [
-            self.restricted_to([cell for cell in cells if (cell[side] in first) is wanted])
+            self.only([cell for cell in cells if (cell[side] in first) is wanted])
             for wanted in (True, False)
         ]
 
-    def restricted_to(self, cells: Collection[Cell]) -> CheckBatch:
-        """The batch for some of its cells, with the texts of those cells alone."""
-        rows, columns = {i for i, _ in cells}, {j for _, j in cells}
-        if self.context.column in columns:
-            columns |= {*self.context.distinct}
-        return CheckBatch(
-            {i: text for i, text in self.claims.items() if i in rows},
-            {j: text for j, text in self.references.items() if j in columns},
-            frozenset(cells),
-            self.context,
-        )
 
-
-def _plan_batches(
-    claims: Sequence[str],
-    references: Sequence[str],
-    cells: Collection[Cell],
-    *,
-    references_per_call: int | None,
-    context: Context | None = None,
-    max_tokens: float = _MAX_REFERENCE_TOKENS,
-) -> list[CheckBatch]:
+def _planned(whole: _Batch, most: int | None, max_tokens: float) -> list[_Batch]:
     """Distributes cells over calls: references in their order, each with all of its claims.
 
-    The references of a context go into one call if they fit, so that they can be read together
-    there; the others go with them if there is room. ``references_per_call`` is the most of them
-    in one call, None for as many as fit; ``max_tokens`` is the most of their tokens.
+    The references of the context go into one call if they fit, so that they can be read together
+    there; the others go with them if there is room. ``most`` is the number of references in one
+    call, None for as many as fit; ``max_tokens`` is the most of their tokens.
 
     Returns:
         Batches that together hold every cell once, without those of a context that fits into no
-        call: they are left to ``_joint_batches``.
+        call: they are left to ``_joint``.
     """
-    context = context or Context.of((), references)
-    wanted = sorted({j for _, j in cells if j != context.column})
-    is_joint = any(j == context.column for _, j in cells)
-    limits = references_per_call, max_tokens
-    if is_joint and _fits(context.distinct, references, limits):
-        groups = _groups_around(context, wanted, references, limits)
-    else:
-        groups = _groups(wanted, references, limits)
+    column, together = whole.context.column, [*whole.context.distinct]
+    tokens = {j: _tokens(text) for j, text in whole.references.items()}
+
+    def fit(columns: Sequence[int]) -> bool:
+        has_room = sum(tokens[j] for j in columns) <= max_tokens
+        return has_room and len(columns) <= (most or len(columns))
+
+    left = sorted({j for _, j in whole.cells} - {column})
+    groups: list[Sequence[int]] = []
+    if whole.is_joint and fit(together):
+        others = [j for j in left if j not in together]
+        # Where the single verdicts are known, the context is asked about alone, and as one text.
+        if len(others) < len(left) and fit([*together, *others]):
+            together, others = [*together, *others], []
+        groups, left = [[*together, column]], others
+    for group in _evenly(left, most or len(left)):
+        groups += _within_tokens(group, tokens, max_tokens)
     return [
-        _batch(claims, references, cells, columns, rows, context)
+        whole.part(columns, rows)
         for columns in groups
-        for rows in _evenly(sorted({i for i, j in cells if j in columns}), _max_rows(columns))
+        for rows in _evenly(
+            sorted({i for i, j in whole.cells if j in columns}), MAX_CELLS // len(columns) or 1
+        )
     ]
 
 
-def _joint_batches(
-    claims: Sequence[str],
-    references: Sequence[str],
-    cells: Collection[Cell],
-    answered: Collection[Cell],
-    *,
-    context: Context,
-    verdicts: Mapping[Cell, Verdict | None],
-    max_near: int = _MAX_NEAR,
-    max_tokens: float = _MAX_REFERENCE_TOKENS,
-) -> list[CheckBatch]:
+def _joint(
+    whole: _Batch, verdicts: Mapping[Cell, Verdict], most: int, max_tokens: float
+) -> list[_Batch]:
     """Calls for the verdicts on a context that did not fit, with the references that came near.
 
-    ``cells`` are not decided yet; of those ``answered``, which were asked about, a reply has left
-    the verdict out, and it stays undecided. ``verdicts`` are those on single references.
+    ``verdicts`` are those on single references.
     """
-    cells = [cell for cell in cells if cell[1] == context.column and cell not in answered]
+    context = whole.context
+    cells = frozenset(cell for cell in whole.cells if cell[1] == context.column)
     rows = sorted({i for i, _ in cells})
     if not rows:
         return []
-    near = _nearest(claims, references, rows, context.distinct, verdicts)
-    kept = _beginning_that_fits(near, references, max_near, max_tokens)
+    kept: set[int] = set()
+    room = max_tokens
+    for j in _nearest(whole, rows, verdicts):
+        tokens = _tokens(whole.references[j])
+        if not kept or (tokens <= room and len(kept) < most):
+            kept.add(j)
+            room -= tokens
     distinct = tuple(j for j in context.distinct if j in kept)
-    part = context._replace(distinct=distinct, is_whole=distinct == context.distinct)
-    columns = (*part.distinct, context.column)
-    return [
-        _batch(claims, references, cells, columns, some, part) for some in _evenly(rows, MAX_CELLS)
-    ]
-
-
-def _batch(
-    claims: Sequence[str],
-    references: Sequence[str],
-    cells: Collection[Cell],
-    columns: Sequence[int],
-    rows: Sequence[int],
-    context: Context,
-) -> CheckBatch:
-    return CheckBatch(
-        {i: claims[i] for i in rows},
-        {j: references[j] for j in columns if j != context.column},
-        frozenset((i, j) for i, j in cells if i in rows and j in columns),
-        context,
-    )
-
-
-def _max_rows(columns: Sequence[int]) -> int:
-    return MAX_CELLS // len(columns) or 1
-
-
-# --- references ----------------------------------------------------------------------------------
-
-
-def _groups_around(
-    context: Context, wanted: Sequence[int], references: Sequence[str], limits: _Limits
-) -> list[Sequence[int]]:
-    """The references of each call, if those of the context and its column share one call."""
-    together = context.distinct
-    others = [j for j in wanted if j not in together]
-    whole = [*together, *others]
-    # Where the single verdicts are known, the context is asked about alone, and as one text.
-    has_single = len(others) < len(wanted)
-    if has_single and _fits(whole, references, limits):
-        return [[*whole, context.column]]
-    return [[*together, context.column], *_groups(others, references, limits)]
-
-
-def _fits(indices: Sequence[int], references: Sequence[str], limits: _Limits) -> bool:
-    number, tokens = limits
-    return len(indices) <= (number or len(indices)) and (
-        sum(_tokens(references[j]) for j in indices) <= tokens
-    )
-
-
-def _groups(
-    wanted: Sequence[int], references: Sequence[str], limits: _Limits
-) -> list[Sequence[int]]:
-    """Indices of the references of each call, in groups of about the same size."""
-    number, tokens = limits
-    by_number = _evenly(wanted, number or max(len(wanted), 1))
-    return [part for group in by_number for part in _within_tokens(group, references, tokens)]
+    context = context._replace(distinct=distinct, is_whole=distinct == context.distinct)
+    part = whole._replace(cells=cells, context=context)
+    return [part.part((*distinct, context.column), some) for some in _evenly(rows, MAX_CELLS)]
 
 
 def _within_tokens(
-    indices: Sequence[int], references: Sequence[str], limit: float
-) -> list[Sequence[int]]:
+    indices: Sequence[int], tokens: Mapping[int, float], limit: float
+) -> list[list[int]]:
     """Splits a group at the token limit; a reference beyond the limit is a part of its own."""
     parts: list[list[int]] = []
     room = 0.0
     for j in indices:
-        tokens = _tokens(references[j])
-        if not parts or tokens > room:
+        if not parts or tokens[j] > room:
             parts.append([])
             room = limit
         parts[-1].append(j)
-        room -= tokens
-    return [*parts]
+        room -= tokens[j]
+    return parts
 
 
 def _tokens(text: str) -> float:
@@ -414,21 +329,13 @@ def _evenly(indices: Sequence[int], limit: int) -> list[Sequence[int]]:
     return [indices[start:end] for start, end in pairwise(cuts)]
 
 
-# --- nearness ------------------------------------------------------------------------------------
-
-
-def _nearest(
-    claims: Sequence[str],
-    references: Sequence[str],
-    rows: Sequence[int],
-    columns: Sequence[int],
-    verdicts: Mapping[Cell, Verdict | None],
-) -> Iterable[int]:
-    """The columns, nearest first: the best one of each claim, then the second of each."""
-    words = {j: _words(references[j]) for j in columns}
+def _nearest(whole: _Batch, rows: Sequence[int], verdicts: Mapping[Cell, Verdict]) -> Iterable[int]:
+    """The columns of the context: the nearest to each claim, then the second of each."""
+    columns = whole.context.distinct
+    words = {j: _words(whole.references[j]) for j in columns}
     orders: list[list[int]] = []
     for i in rows:
-        wanted = _words(claims[i])
+        wanted = _words(whole.claims[i])
         shares = {j: len(wanted & words[j]) / (len(wanted) or 1) for j in columns}
         nearness = [_bearing(verdicts.get((i, j))) + shares[j] for j in columns]
         # The sort is stable: of two that are as near, the one of the better rank comes first.
@@ -441,37 +348,20 @@ def _bearing(verdict: Verdict | None) -> float:
     """How likely a reference speaks of a claim, be it for or against."""
     if verdict is None:
         return 0.0
-    return (
-        float(verdict.label is not Label.NEUTRAL)
-        if verdict.neutral is None
-        else (1.0 - verdict.neutral)
-    )
+    if verdict.neutral is None:
+        return float(verdict.label is not Label.NEUTRAL)
+    return 1.0 - verdict.neutral
 
 
 def _words(text: str) -> set[str]:
     return set(_LONG_WORD.findall(text[:_MAX_CHARACTERS].casefold()))
 
 
-def _beginning_that_fits(
-    near: Iterable[int], references: Sequence[str], most: int, limit: float
-) -> set[int]:
-    """The first ones, as many as one call takes; one at least."""
-    kept: set[int] = set()
-    room = limit
-    for j in near:
-        tokens = _tokens(references[j])
-        if kept and (tokens > room or len(kept) == most):
-            continue
-        kept.add(j)
-        room -= tokens
-    return kept
-
-
 # --- asking ---------------------------------------------------------------------------------------
 
 _LABELLED: Final = re.compile(r"\W{0,9}(\d+)\W{0,9}[:=]\W{0,9}([A-Za-z]+)\W{0,9}")
 _SPELLED: Final = {
-    **{letter: letter for letter in _LABEL_ONLY},
+    **{letter: letter for letter in _LABELS},
     **dict.fromkeys(("ENTAILED", "ENTAILMENT", "ENTAILS"), "E"),
     **dict.fromkeys(("MOSTLY",), "M"),
     **dict.fromkeys(("PARTLY", "PARTIAL", "PARTIALLY"), "P"),
@@ -481,7 +371,6 @@ _SPELLED: Final = {
 """The ways in which models write a label."""
 
 _IN_PART: Final = "the chunks are too many or too long to be read together in one call"
-_MISSING: Final = "the reply leaves verdicts out, or gives them twice"
 _EMPTY: Final = Verdict(label=Label.NEUTRAL, entailed=0.0, neutral=1.0, contradicted=0.0)
 _NUMBER: Final = re.compile(r"\d+")
 
@@ -489,18 +378,20 @@ _NUMBER: Final = re.compile(r"\d+")
 class Checker:
     """Decides cells of a matrix of claims against references, and remembers what it has decided."""
 
-    def __init__(self, cache: VerdictCache, scope: str, settings: Settings) -> None:
+    def __init__(
+        self, endpoint: Endpoint, cache: VerdictCache, scope: str, settings: Settings
+    ) -> None:
         # ``scope`` is what a verdict depends on beside the texts: model, prompts, address.
-        self._cache = cache
+        self.endpoint: Final = endpoint
+        self.cache: Final = cache
+        self.settings: Final = settings
         self._scope = scope
-        self._settings = settings
         # Tokens of the references in one call: the most that fitted, and the most that may fit.
         self._fitted = 0.0
         self._max_tokens = float(_MAX_REFERENCE_TOKENS)
 
     async def decide(
         self,
-        endpoint: Endpoint,
         claims: Sequence[Claim],
         references: Sequence[str],
         cells: Collection[Cell],
@@ -512,40 +403,30 @@ class Checker:
         Raises:
             JudgeError: A call got no reply before it had decided any cell.
         """
-        keys = _cell_keys(claims, references, cells, context, scope=(self._scope, question))
-        known = self._cache.verdicts(list(set(keys.values())))
+        texts = {i: claim.text for i, claim in enumerate(claims)}
+        whole = _Batch(texts, dict(enumerate(references)), frozenset(cells), context)
+        keys = _cell_keys(whole, (self._scope, question))
+        known = self.cache.verdicts(list(set(keys.values())))
         free = _free_verdicts(claims, references, keys, context, question)
         known |= {keys[cell]: verdict for cell, verdict in free.items()}
-        texts = [claim.text for claim in claims]
-        asking = _Asking(self, endpoint, keys, question)
-        known |= await asking.all(
-            _plan_batches(
-                texts,
-                references,
-                _unknown_cells(keys, known),
-                references_per_call=self._settings.chunks_per_call,
-                context=context,
-                max_tokens=self._max_tokens,
-            )
-        )
+        asking = _Asking(self, keys, question)
+        left = whole._replace(cells=_unknown(keys, known))
+        known |= await asking.all(_planned(left, self.settings.chunks_per_call, self._max_tokens))
         found = {cell: known[key] for cell, key in keys.items() if key in known}
         most = _MAX_NEAR
-        while left := _joint_batches(
-            texts,
-            references,
-            _unknown_cells(keys, known),
-            asking.answered,
-            context=context,
-            verdicts=found,
-            max_near=most,
-            max_tokens=self._max_tokens,
+        while joint := _joint(
+            # What a reply has left out stays undecided.
+            whole._replace(cells=_unknown(keys, known) - asking.answered),
+            found,
+            most,
+            self._max_tokens,
         ):
             try:
-                known |= await asking.all(left, splits=False)
+                known |= await asking.all(joint, splits=False)
             except JudgeError as error:  # the verdicts on each reference alone are paid for
-                most = min(most, max(len(batch.references) for batch in left)) // 2
+                most = min(most, max(len(batch.references) for batch in joint)) // 2
                 if most == 0 or not isinstance(error, TooLongError):
-                    add_undecided(str(error), sum(len(batch.cells) for batch in left))
+                    add_undecided(str(error), sum(len(batch.cells) for batch in joint))
                     break
         if asking.too_long is not None and not known:
             raise asking.too_long
@@ -557,37 +438,6 @@ class Checker:
             self._fitted = max(self._fitted, tokens)
         elif tokens > self._fitted:
             self._max_tokens = min(self._max_tokens, max(self._fitted, tokens / 2))
-
-    def prompt(self, batch: CheckBatch, ids: _Ids, question: str | None) -> Prompt:
-        """The prompt of one call."""
-        exact = exact_verdicts_schema(ids.call, list(ids.claims), list(ids.columns))
-        return Prompt(
-            system=informed(_system_prompt(batch), self._settings.instructions),
-            user=encode(_material(batch, ids, question)),
-            schema_name="verdicts",
-            schema=exact if self._settings.exact_schema else verdicts_schema(),
-            plain_schema=verdicts_schema(),
-            # A tokenizer that splits every digit takes 8 tokens for `"12:E",`.
-            max_tokens=64 + len(ids.claims) * (32 + 8 * len(ids.columns)),
-            logprobs=self._settings.logprobs,
-        )
-
-    def draw_ids(self, batch: CheckBatch, question: str | None, attempt: int) -> _Ids:
-        """The ids of one call; a second attempt has others, so that its reply is another."""
-        columns = [] if batch.is_joint_only else [*batch.references]
-        if batch.is_joint:
-            columns.append(batch.context.column)
-        content = (str(attempt), question or "", *batch.claims.values(), *batch.references.values())
-        ids = Ids(self._settings.seed, *content)
-        return _Ids(
-            ids.call(),
-            dict(zip(ids.claims(len(batch.claims)), batch.claims, strict=True)),
-            dict(zip(ids.references(len(columns)), columns, strict=True)),
-        )
-
-    def cache(self, verdicts: Mapping[str, Verdict]) -> None:
-        """Caches verdicts by key."""
-        self._cache.add_verdicts(verdicts)
 
 
 class _Ids(NamedTuple):
@@ -604,28 +454,29 @@ class _Ids(NamedTuple):
 class _Asking:
     """The calls of one ``Checker.decide``."""
 
-    def __init__(
-        self, checker: Checker, endpoint: Endpoint, keys: Mapping[Cell, str], question: str | None
-    ) -> None:
+    def __init__(self, checker: Checker, keys: Mapping[Cell, str], question: str | None) -> None:
         self.answered: set[Cell] = set()
-        """Cells that a model was asked about; what its replies left out stays undecided."""
+        """Cells that a model was asked about."""
         self.too_long: TooLongError | None = None
         self._checker = checker
-        self._endpoint = endpoint
         self._keys = keys
         self._question = question
 
-    async def all(
-        self, batches: Sequence[CheckBatch], *, splits: bool = True
-    ) -> dict[str, Verdict]:
+    async def all(self, batches: Sequence[_Batch], *, splits: bool = True) -> dict[str, Verdict]:
         """The verdicts of some batches by key."""
         found = await gather_or_cancel([self._batch(each, splits) for each in batches])
         return {key: verdict for each in found for key, verdict in each.items()}
 
-    async def _batch(self, batch: CheckBatch, splits: bool) -> dict[str, Verdict]:
+    async def _batch(self, batch: _Batch, splits: bool) -> dict[str, Verdict]:
         """The verdicts of one batch, cached at once: another batch that fails loses none."""
         try:
-            found = await self._decided(batch)
+            found, reason = await asked_twice(
+                batch.cells,
+                lambda left, attempt: self._ask(
+                    batch if attempt == 1 else batch.only(left), attempt
+                ),
+                missing="the reply leaves verdicts out, or gives them twice",
+            )
         except TooLongError as error:
             self._checker.note(batch.reference_tokens, fits=False)
             if not splits:
@@ -639,6 +490,8 @@ class _Asking:
         if found:
             self._checker.note(batch.reference_tokens, fits=True)
         self.answered |= batch.cells
+        if reason:
+            add_undecided(reason, len(batch.cells) - len(found))
         if not batch.context.is_whole:
             # What was not read may entail what those that came near do not.
             entailed = {c: each for c, each in found.items() if each.label is Label.ENTAILED}
@@ -646,45 +499,37 @@ class _Asking:
                 add_undecided(_IN_PART, len(found) - len(entailed))
             found = entailed
         verdicts = {self._keys[cell]: verdict for cell, verdict in found.items()}
-        self._checker.cache(verdicts)
+        self._checker.cache.add_verdicts(verdicts)
         return verdicts
 
-    async def _decided(self, batch: CheckBatch) -> dict[Cell, Verdict]:
-        """Verdicts by cell; cells that the first reply lacks go into a second call.
-
-        Raises:
-            TooLongError: The texts do not fit.
-            JudgeError: No reply came before any cell was decided.
-        """
-        try:
-            found, _ = await self._ask(batch, attempt=1)
-        except RecordLimitError as error:
-            # A cap and no failure: what other calls of the record have decided stands.
-            add_undecided(str(error), len(batch.cells))
-            return {}
-        missing = batch.cells - found.keys()
-        if missing:
-            try:
-                again, reason = await self._ask(batch.restricted_to(missing), attempt=2)
-            except JudgeError as error:
-                if not found and not isinstance(error, RecordLimitError):
-                    raise
-                again, reason = {}, str(error)  # the verdicts of the first reply are paid for
-            found |= {cell: again[cell] for cell in missing & again.keys()}
-            undecided = len(batch.cells - found.keys())
-            if undecided:
-                add_undecided(reason, undecided)
-        return found
-
-    async def _ask(self, batch: CheckBatch, attempt: int) -> tuple[dict[Cell, Verdict], str]:
-        """The verdicts of one reply, and the reason why the other cells have none."""
-        ids = self._checker.draw_ids(batch, self._question, attempt)
-        prompt = self._checker.prompt(batch, ids, self._question)
-        try:
-            found = await self._endpoint.ask(prompt, lambda reply: _read(reply, ids))
-        except ReplyError as error:
-            return {}, str(error)
-        return {cell: found[cell] for cell in found.keys() & batch.cells}, _MISSING
+    async def _ask(self, batch: _Batch, attempt: int) -> dict[Cell, Verdict]:
+        """The verdicts of one reply."""
+        settings, context = self._checker.settings, batch.context
+        columns = [] if batch.is_joint_only else [*batch.references]
+        columns += [context.column] if batch.is_joint else []
+        # A second attempt has other ids, so that its reply is another.
+        texts = (*batch.claims.values(), *batch.references.values())
+        drawn = Ids(settings.seed, str(attempt), self._question or "", *texts)
+        ids = _Ids(
+            drawn.call(),
+            dict(zip(drawn.claims(len(batch.claims)), batch.claims, strict=True)),
+            dict(zip(drawn.references(len(columns)), columns, strict=True)),
+        )
+        system = CHECK_TOGETHER if batch.is_joint else CHECK
+        prompt = Prompt(
+            system=informed(TOGETHER if batch.is_joint_only else system, settings.instructions),
+            user=encode(_material(batch, ids, self._question)),
+            schema_name="verdicts",
+            schema=verdicts_schema(),
+            exact_schema=exact_verdicts_schema(ids.call, [*ids.claims], [*ids.columns])
+            if settings.exact_schema
+            else None,
+            # A tokenizer that splits every digit takes 8 tokens for `"12:E",`.
+            max_tokens=64 + len(ids.claims) * (32 + 8 * len(ids.columns)),
+            logprobs=settings.logprobs,
+        )
+        found = await self._checker.endpoint.ask(prompt, lambda reply: _read(reply, ids))
+        return {cell: found[cell] for cell in found.keys() & batch.cells}
 
 
 def _read(reply: ChatReply, ids: _Ids) -> dict[Cell, Verdict]:
@@ -713,18 +558,11 @@ def _read(reply: ChatReply, ids: _Ids) -> dict[Cell, Verdict]:
     return {cell: verdict for cell, verdict in found.items() if cell not in twice}
 
 
-def _system_prompt(batch: CheckBatch) -> str:
-    if batch.is_joint_only:
-        return TOGETHER
-    return CHECK_TOGETHER if batch.is_joint else CHECK
-
-
-def _material(batch: CheckBatch, ids: _Ids, question: str | None) -> dict[str, JsonValue]:
+def _material(batch: _Batch, ids: _Ids, question: str | None) -> dict[str, JsonValue]:
     """The user message: an answer may name a passage by its rank, which stands beside its text."""
-    column = batch.context.column
+    ranks, column = batch.context.ranks, batch.context.column
     passages: dict[int, JsonValue] = {
-        j: [batch.context.ranks[j], text] if j in batch.context.ranks else text
-        for j, text in batch.references.items()
+        j: [ranks[j], text] if j in ranks else text for j, text in batch.references.items()
     }
     together = next((each for each, j in ids.columns.items() if j == column), None)
     references: dict[str, JsonValue] = {
@@ -746,31 +584,25 @@ def _material(batch: CheckBatch, ids: _Ids, question: str | None) -> dict[str, J
 # --- what is known before a model is asked -------------------------------------------------------
 
 
-def _cell_keys(
-    claims: Sequence[Claim],
-    references: Sequence[str],
-    cells: Collection[Cell],
-    context: Context,
-    *,
-    scope: Sequence[str | None],
-) -> dict[Cell, str]:
+def _cell_keys(whole: _Batch, scope: Sequence[str | None]) -> dict[Cell, str]:
     """The cache key of each cell: scope, claim and reference, or all references of the context.
 
     The rank of a reference counts if the claim names it, as "passage 3 says" does. The verdict
     by a context of one text is that by the text.
     """
+    context = whole.context
     about = content_key("verdict", *scope)
-    rows = [content_key(claim.text) for claim in claims]
-    columns = [content_key(text) for text in references]
+    rows = {i: content_key(text) for i, text in whole.claims.items()}
+    columns = {j: content_key(text) for j, text in whole.references.items()}
     together = joint_key("context", *(columns[j] for j in context.ranks))
     keys: dict[Cell, str] = {}
-    for i, j in sorted(cells):
+    for i, j in sorted(whole.cells):
         if j == context.column and len(context.distinct) != 1:
             keys[i, j] = joint_key(about, rows[i], together)
             continue
         single = context.distinct[0] if j == context.column else j
         rank = str(context.ranks.get(single, ""))
-        named = rank if rank in _NUMBER.findall(claims[i].text) else ""
+        named = rank if rank in _NUMBER.findall(whole.claims[i]) else ""
         keys[i, j] = joint_key(about, rows[i], columns[single], named)
     return keys
 
@@ -794,13 +626,13 @@ def _free_verdicts(
     }
 
 
-def _unknown_cells(keys: Mapping[Cell, str], known: Mapping[str, Verdict]) -> list[Cell]:
+def _unknown(keys: Mapping[Cell, str], known: Mapping[str, Verdict]) -> frozenset[Cell]:
     """The cells to ask about: of those with equal texts, which share a key, the first one."""
     first: dict[str, Cell] = {}
     for cell, key in keys.items():
         if key not in known:
             first.setdefault(key, cell)
-    return list(first.values())
+    return frozenset(first.values())
 
 
 def _undisputed(found: Mapping[Cell, Verdict], row: int, context: Context) -> Verdict | None:

@@ -2,24 +2,27 @@
 
 OpenAI's protocol is spoken in dialects: one endpoint refuses a fixed temperature, another the JSON
 schema, a third the name of the limit on a reply. A refusal that names a parameter is an answer: the
-next request is made without it, or with its other name. What was learned holds for the model in
-this process.
+next request is made without it, or with its other name (``Dialect.learn``; ``_STEPS`` is the table
+of what comes next). A ``response_format`` that is refused is asked for in the next of ``FORMS``.
+What was learned holds for the model in this process.
+
+``refusals`` reads what a server has said, and ``endpoint`` waits and repeats what may pass.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Final, NamedTuple, TypeAlias
 
 from pydantic import JsonValue
 
 from claimspan.judges.llm.chat import FORMS, ChatRequest, Form, Message, Prompt, Settings, Traits
-from claimspan.judges.llm.refusals import Refusal
+from claimspan.judges.llm.refusals import KINDS, Kind, Refusal
 from claimspan.text.tokens import count_tokens
 
-__all__ = ["LIMITS", "REASONING_TOKENS", "Dialect", "is_reasoning_model"]
+__all__ = ["LIMITS", "REASONING_TOKENS", "TEMPLATE_TOKENS", "Dialect", "is_reasoning_model"]
 
 LIMITS: Final = ("max_tokens", "max_completion_tokens")
 """Fields that limit the completion tokens; an endpoint knows one of them, or both."""
@@ -75,6 +78,7 @@ _AT_MOST: Final = re.compile(
     r"|up to|limit of|\b1(?: ?, ?| to |-)|\d >)[\s`]*(\d{3,7})|to (\d{3,7}) \(exclusive",
     re.IGNORECASE,
 )
+_OVER_LIMIT: Final = re.compile("maximum tokens you requested")
 _TOO_SHORT: Final = re.compile(r"higher max_tokens|output limit was reached", re.IGNORECASE)
 _WINDOW: Final = re.compile(
     r"(?:context (?:length|window|size)|max_model_len|n_ctx|max_new_tokens` must be)[^.\d]{0,40}"
@@ -82,7 +86,7 @@ _WINDOW: Final = re.compile(
     re.IGNORECASE,
 )
 
-_TEMPLATE_TOKENS: Final = 64
+TEMPLATE_TOKENS: Final = 64
 """What a chat template adds to the texts, generously."""
 
 _MEASURE: Final = 1.15
@@ -94,6 +98,28 @@ def is_reasoning_model(model: str) -> bool:
     return bool(_REASONING_MODEL.search(model))
 
 
+_REFUSED: Final = frozenset({400, 403, 422})
+_ANY: Final = range(300, 600)
+
+
+class _Refused(NamedTuple):
+    """A request that was refused."""
+
+    refusal: Refusal
+    sent: ChatRequest
+    prompt: Prompt
+
+
+_Step: TypeAlias = tuple[
+    Collection[int | None],
+    Collection[Kind],
+    re.Pattern[str] | None,
+    Callable[["Dialect", _Refused], str | None],
+]
+"""Statuses, kinds and words of a refusal, and the change to make: returns what is left out from now
+on, None if nothing is."""
+
+
 class Dialect:
     """How one model is asked; changes if it has refused something.
 
@@ -101,25 +127,16 @@ class Dialect:
     made before it is made again.
     """
 
-    def __init__(
-        self,
-        model: str,
-        settings: Settings,
-        traits: Traits,
-        *,
-        limit: str | None,
-    ) -> None:
-        """Set what is known before the first request.
-
-        ``limit`` is the field of the limit on completion tokens; None goes by the model.
-        """
+    def __init__(self, model: str, settings: Settings, traits: Traits) -> None:
+        """Set what is known before the first request."""
         sends_parameters = traits.sends_parameters
         reasons = is_reasoning_model(model)
         self.options: Final = dict(settings.options)
         self.reasoning_tokens: Final = settings.reasoning_tokens
         self.window: int | None = None
         """Tokens of the model's window, as it has told them."""
-        self._limit = (limit or (LIMITS[1] if reasons else LIMITS[0])) if sends_parameters else ""
+        limit = traits.limit_field or LIMITS[1 if reasons else 0]
+        self._limit = limit if sends_parameters else ""
         self._limits_refused: set[str] = set()
         self._most: int | None = None
         # The chat variants, such as gpt-5-chat, do not reason and refuse a limit as high as that.
@@ -150,17 +167,18 @@ class Dialect:
     def request(self, prompt: Prompt) -> ChatRequest:
         """The request for a prompt in this dialect."""
         form = self._forms[0]
-        schema = prompt.schema
-        if prompt.plain_schema is not None and not self._has_keywords:
-            schema = prompt.plain_schema
-        if form == "plain":
-            schema = _bare(prompt.plain_schema or prompt.schema)
+        exact = prompt.exact_schema if self._has_keywords else None
+        schema = _bare(prompt.schema) if form == "plain" else exact or prompt.schema
         parameters = {name: each for name, each in self._fixed.items() if name not in self._dropped}
         if self._has_own_format:  # what it does not say of the form, the words have to
             is_schema = "json_schema" in json.dumps(self.options["response_format"])
             form = "plain" if is_schema else "words"
+        elif form == "object":
+            parameters["response_format"] = {"type": "json_object"}
         elif form != "words":
-            parameters["response_format"] = _format(form, prompt.schema_name, schema)
+            strict: dict[str, JsonValue] = {"strict": True} if form == "strict" else {}
+            told = {"name": prompt.schema_name, **strict, "schema": dict(schema)}
+            parameters["response_format"] = {"type": "json_schema", "json_schema": told}
         if prompt.logprobs and "logprobs" not in self._dropped:
             parameters |= {"logprobs": True, "top_logprobs": self._top_logprobs}
         max_tokens = self._limited(prompt)
@@ -169,12 +187,10 @@ class Dialect:
         parameters |= {k: v for k, v in self.options.items() if k not in self._dropped}
         parameters = {name: each for name, each in parameters.items() if each is not None}
         own = [parameters.get(name) for name in LIMITS]
-        max_tokens = max((each for each in own if isinstance(each, int)), default=max_tokens)
-        says_form = form in ("object", "words")
         return ChatRequest(
-            messages=self._messages(prompt, prompt.plain_schema or schema if says_form else None),
+            messages=self._messages(prompt, says_form=form in ("object", "words")),
             schema=None if form == "words" else schema,
-            max_tokens=max_tokens,
+            max_tokens=max((each for each in own if isinstance(each, int)), default=max_tokens),
             parameters=parameters,
         )
 
@@ -182,10 +198,10 @@ class Dialect:
     def _has_own_format(self) -> bool:
         return "response_format" in self.options and "response_format" not in self._dropped
 
-    def _messages(self, prompt: Prompt, schema: Mapping[str, JsonValue] | None) -> list[Message]:
+    def _messages(self, prompt: Prompt, *, says_form: bool) -> list[Message]:
         system = prompt.system
-        if schema is not None:
-            system += f"\n\nThe JSON schema of the answer: {json.dumps(_bare(schema))}"
+        if says_form:
+            system += f"\n\nThe JSON schema of the answer: {json.dumps(_bare(prompt.schema))}"
         if not self._has_system:
             return [{"role": "user", "content": f"{system}\n\n{prompt.user}"}]
         return [{"role": "system", "content": system}, {"role": "user", "content": prompt.user}]
@@ -196,15 +212,13 @@ class Dialect:
             wanted = min(wanted, self._most)
         if self.window is not None:
             # Some servers refuse a limit that the window has no room for beside the prompt.
-            left = self.window - self.tokens_of(prompt) - _TEMPLATE_TOKENS
-            wanted = min(wanted, max(left, prompt.max_tokens))
+            wanted = min(wanted, max(self._left_of_window(prompt), prompt.max_tokens))
         return wanted
 
-    @staticmethod
-    def tokens_of(prompt: Prompt) -> int:
-        """An estimate of the prompt's tokens that is seldom too low."""
-        schema = json.dumps(dict(prompt.schema))
-        return int(_MEASURE * sum(map(count_tokens, (*prompt.texts, schema))))
+    def _left_of_window(self, prompt: Prompt) -> int:
+        """Tokens that the window has room for beside a prompt, by an estimate seldom too high."""
+        texts = (*prompt.texts, json.dumps(dict(prompt.exact_schema or prompt.schema)))
+        return (self.window or 0) - int(_MEASURE * sum(map(count_tokens, texts))) - TEMPLATE_TOKENS
 
     # --- refusals ---
 
@@ -218,55 +232,66 @@ class Dialect:
         # Another task has learned it meanwhile, perhaps: then the request is made as it is now.
         if self.request(prompt) != sent:
             return ""
-        told = self._learned(refusal, sent, prompt)
-        return None if told is None or self.request(prompt) == sent else told
-
-    def _learned(self, refusal: Refusal, sent: ChatRequest, prompt: Prompt) -> str | None:
-        parameters, kind = sent.parameters, refusal.kind
-        said = f"{refusal.param} {refusal.code} {refusal.message}"
-        is_limit = "maximum tokens you requested" in said
-        if _TOO_SHORT.search(said) and not self.has_room:
-            self.give_room()
-            return "so short a reply"
-        if kind == "length" and refusal.status != 413 and not is_limit:
-            return self._fitted(refusal, sent, prompt)
-        if refusal.status == 500 and _SYSTEM.search(said) and self._has_system:
-            self._has_system = False
-            return "a message of the system"
-        if refusal.status == 500 and _NAMES["response_format"].search(said):
-            return self._step_down(said, has_keyword=False)
-        if refusal.status not in (400, 403, 422) or kind not in ("other", "key", "length"):
-            return None
-        if kind != "key" and (changes := self._named_changes(said, parameters, refusal)):
-            return ", ".join(changes)
-        # Before log probabilities were common, servers answered with a bare status.
-        if "logprobs" in parameters:
-            self._dropped.add("logprobs")
-            return "logprobs"
-        if kind == "other" and _SYSTEM.search(said) and len(sent.messages) > 1:
-            self._has_system = False
-            return "a message of the system"
-        if kind == "other" and refusal.message and _VAGUE.search(said):
-            return self._everything(parameters)
+        refused = _Refused(refusal, sent, prompt)
+        for statuses, kinds, words, change in self._STEPS:
+            fits = refusal.status in statuses and refusal.kind in kinds
+            if fits and (words is None or words.search(refusal.said)):
+                told = change(self, refused)
+                if told is not None:
+                    return None if self.request(prompt) == sent else told
         return None
 
-    def _named_changes(
-        self, said: str, parameters: Mapping[str, JsonValue], refusal: Refusal
-    ) -> list[str]:
+    def _with_room(self, _: _Refused) -> str | None:
+        """Lets replies be longer: a model refuses a limit that it cannot think within."""
+        if self.has_room:
+            return None
+        self.give_room()
+        return "so short a reply"
+
+    def _fitted(self, refused: _Refused) -> str | None:
+        """Keeps the limit on a reply within the window, if that is what did not fit."""
+        told = [int(each) for each in _WINDOW.findall(refused.refusal.message)]
+        if told:
+            self.window = min(told)
+        # Not the texts were too long, but texts and reply together.
+        if not self._room or refused.sent.max_tokens <= refused.prompt.max_tokens:
+            return None
+        before, self._room = self._room, 0
+        is_shorter = self.request(refused.prompt).max_tokens < refused.sent.max_tokens
+        if self.window is not None and is_shorter:
+            left = self._left_of_window(refused.prompt) - refused.prompt.max_tokens
+            self._room = min(max(0, left), before)
+        return "so long a reply"
+
+    def _without_system(self, refused: _Refused) -> str | None:
+        """Puts what the system says before what the user says."""
+        if len(refused.sent.messages) < 2:
+            return None
+        self._has_system = False
+        return "a message of the system"
+
+    def _without_logprobs(self, refused: _Refused) -> str | None:
+        # Before log probabilities were common, servers answered with a bare status.
+        if "logprobs" not in refused.sent.parameters:
+            return None
+        self._dropped.add("logprobs")
+        return "logprobs"
+
+    def _without_what_is_named(self, refused: _Refused) -> str | None:
         """Changes whatever a refusal names of what was sent."""
+        said, parameters = refused.refusal.said, refused.sent.parameters
         changes: list[str] = []
         # What is named as a parameter counts alone: a message may list what it would take.
-        param = refusal.param
+        param = refused.refusal.param
         by_param = [name for name, words in _NAMES.items() if param and words.search(param)]
         named = by_param or [name for name, words in _NAMES.items() if words.search(said)]
+        keyword = _KEYWORD.search(said)
+        names_form = "response_format" in named or (keyword and "schema" in said.lower())
+        if "response_format" in parameters and names_form:
+            changes.append(self._step_down(said, keyword is not None))
         limit = next((name for name in LIMITS if name in parameters), None)
-        if "response_format" in parameters:
-            keyword = _KEYWORD.search(said)
-            if "response_format" in named or (keyword and "schema" in said.lower()):
-                changes.append(self._step_down(said, keyword is not None))
         if "max_tokens" in named and limit is not None:
-            change = self._other_limit(limit, said, parameters)
-            changes += [change] if change else []
+            changes += filter(None, [self._other_limit(limit, said, parameters)])
         for name in ("temperature", "seed", "logprobs"):
             if name in named and name in parameters:
                 self._dropped |= {name, "top_logprobs"} if name == "logprobs" else {name}
@@ -275,7 +300,10 @@ class Dialect:
             if name not in (*LIMITS, "response_format") and re.search(rf"\b{name}\b", said):
                 self._dropped.add(name)
                 changes.append(name)
-        return changes
+        return ", ".join(changes) or None
+
+    def _in_next_form(self, refused: _Refused) -> str:
+        return self._step_down(refused.refusal.said, has_keyword=False)
 
     def _step_down(self, said: str, has_keyword: bool) -> str:
         """Asks for the form of a reply in the next way; returns what was refused."""
@@ -314,34 +342,28 @@ class Dialect:
             self.options[other] = self.options.pop(limit)
         return limit
 
-    def _everything(self, parameters: Mapping[str, JsonValue]) -> str | None:
+    def _without_all(self, refused: _Refused) -> str | None:
         """Leaves out all that can be: the refusal names nothing."""
-        if self._forms[0] == "words" and not ({"temperature", "seed"} & parameters.keys()):
+        is_bare = not {"temperature", "seed"} & refused.sent.parameters.keys()
+        if not refused.refusal.message or (self._forms[0] == "words" and is_bare):
             return None
         self._dropped |= {"temperature", "seed", "logprobs"}
         self._forms = [each for each in self._forms if each == "words"] or self._forms[-1:]
         return "an option that it does not name"
 
-    def _fitted(self, refusal: Refusal, sent: ChatRequest, prompt: Prompt) -> str | None:
-        """Keeps the limit on a reply within the window, if that is what did not fit."""
-        told = [int(each) for each in _WINDOW.findall(refusal.message)]
-        if told:
-            self.window = min(told)
-        # Not the texts were too long, but texts and reply together.
-        if self._room and sent.max_tokens > prompt.max_tokens:
-            before, self._room = self._room, 0
-            if self.window is not None and self.request(prompt).max_tokens < sent.max_tokens:
-                left = self.window - self.tokens_of(prompt) - prompt.max_tokens
-                self._room = min(max(0, left), before)
-            return "so long a reply"
-        return None
-
-
-def _format(form: Form, name: str, schema: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-    if form == "object":
-        return {"type": "json_object"}
-    strict: dict[str, JsonValue] = {"strict": True} if form == "strict" else {}
-    return {"type": "json_schema", "json_schema": {"name": name, **strict, "schema": dict(schema)}}
+    _STEPS: Final[Sequence[_Step]] = (
+        (_ANY, KINDS, _TOO_SHORT, _with_room),
+        (_REFUSED, {"length"}, _OVER_LIMIT, _without_what_is_named),
+        ({400, 422, 429, 500}, {"length"}, None, _fitted),
+        ({500}, {"away", "place"}, _SYSTEM, _without_system),
+        ({500}, {"away", "place"}, _NAMES["response_format"], _in_next_form),
+        (_REFUSED, {"other"}, None, _without_what_is_named),
+        (_REFUSED, {"other", "key"}, None, _without_logprobs),
+        (_REFUSED, {"other"}, _SYSTEM, _without_system),
+        (_REFUSED, {"other"}, _VAGUE, _without_all),
+    )
+    """What a refusal means for the next request, by its status, kind and words: the first change
+    that can be made counts."""
 
 
 def _bare(schema: JsonValue | Mapping[str, JsonValue]) -> dict[str, JsonValue]:

@@ -13,23 +13,24 @@ import logging
 import random
 import time
 from asyncio import AbstractEventLoop
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence, Set
 from contextlib import AsyncExitStack, nullcontext
 from inspect import isawaitable
 from typing import Final, TypeVar
 from weakref import WeakKeyDictionary
 
-from pydantic import JsonValue, SecretStr
+from pydantic import JsonValue
 
 from claimspan.concurrency import Clock, record_clock
 from claimspan.cost.budget import Budget, Reservation, current_budget
-from claimspan.cost.pricing import Price
+from claimspan.cost.pricing import price_of
 from claimspan.cost.usage import Usage, add_usage, lift_record_limits, within_record_limits
 from claimspan.errors import (
     BudgetExceededError,
     ConfigError,
     JudgeError,
     JudgeUnavailableError,
+    RecordLimitError,
     ReplyError,
 )
 from claimspan.judges.llm.chat import (
@@ -41,11 +42,18 @@ from claimspan.judges.llm.chat import (
     Traits,
     traits_of,
 )
-from claimspan.judges.llm.dialect import LIMITS, Dialect
+from claimspan.judges.llm.dialect import LIMITS, TEMPLATE_TOKENS, Dialect
 from claimspan.judges.llm.refusals import Refusal, TooLongError, read_refusal
 from claimspan.text.tokens import count_tokens, token_upper_bound
 
-__all__ = ["MAX_FAILURES", "OPEN_SECONDS", "CircuitBreaker", "CutReplyError", "Endpoint"]
+__all__ = [
+    "MAX_FAILURES",
+    "OPEN_SECONDS",
+    "CircuitBreaker",
+    "CutReplyError",
+    "Endpoint",
+    "asked_twice",
+]
 
 
 # --- circuit breaker ------------------------------------------------------------------------------
@@ -92,8 +100,7 @@ class CircuitBreaker:
         """Counts a request without an answer in time, or with a server error."""
         self._last = cause
         self._failures += 1
-        if self._failures >= MAX_FAILURES:
-            self._next_probe = self._clock() + OPEN_SECONDS
+        self._next_probe = self._clock() + OPEN_SECONDS
 
     def close_down(self, cause: str) -> None:
         """Opens the circuit at once: the endpoint has said that it answers no request for now."""
@@ -122,12 +129,12 @@ MAX_WAIT_SECONDS: Final = 900.0
 _OVERLOADED: Final = frozenset({429, 503})
 """Too many requests, of this client or of all: tried again as long as the deadline lets them."""
 
-_TEMPLATE_TOKENS: Final = 64  # what a chat template adds to the texts, generously
 _UNBOUNDED: Final = (
     "the model has no limit on its reply, so that no budget can bound a call: set its max_tokens"
 )
 _REQUEST: Final = Usage(calls=1)
 _LOG: Final = logging.getLogger("claimspan")
+_K = TypeVar("_K")
 _T = TypeVar("_T")
 
 
@@ -138,22 +145,14 @@ class CutReplyError(ReplyError):
 class Endpoint:
     """Asks one chat model for any event loop and any number of records at once."""
 
-    def __init__(
-        self,
-        model: ChatModel,
-        dialect: Dialect,
-        settings: Settings,
-        *,
-        price: Price | None,
-        secrets: Sequence[SecretStr] = (),
-    ) -> None:
-        """Set what holds for every call. No error repeats a secret."""
+    def __init__(self, model: ChatModel, settings: Settings) -> None:
+        """Set what holds for every call."""
         self.model: Final = model
-        self.dialect: Final = dialect
         self.traits: Final[Traits] = traits_of(model)
+        self.dialect: Final = Dialect(model.model, settings, self.traits)
+        self.price: Final = settings.price or self.traits.price or price_of(model.model)
+        self.secrets: Final = tuple(self.traits.secrets)
         self._settings = settings
-        self._price = price or Price(input=0.0, output=0.0)
-        self.secrets = tuple(secrets)
         self.breaker = CircuitBreaker()
         self._slots: WeakKeyDictionary[AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
         self._told: set[str] = set()
@@ -268,7 +267,7 @@ class Endpoint:
         return self._priced(
             Usage(
                 calls=1,
-                input_tokens=token_upper_bound(said) + _TEMPLATE_TOKENS,
+                input_tokens=token_upper_bound(said) + TEMPLATE_TOKENS,
                 output_tokens=most * (replies if isinstance(replies, int) else 1),
             )
         )
@@ -284,7 +283,9 @@ class Endpoint:
         )
 
     def _priced(self, usage: Usage) -> Usage:
-        cost = self._price.of(usage.input_tokens, usage.output_tokens)
+        if self.price is None:
+            return usage
+        cost = self.price.of(usage.input_tokens, usage.output_tokens)
         return usage.model_copy(update={"cost_usd": cost})
 
     def tell_retry(self, refusal: Refusal, seconds: float) -> None:
@@ -299,8 +300,9 @@ class Endpoint:
         self._tell(refusal.told, f"{again}: {refusal.told}")
 
     def note(self, refused: str) -> None:
-        """Keeps what the model has refused, to say later how it is used."""
+        """Keeps what the model has refused, to say now and later how it is used."""
         self._learned[f"asked without {refused}"] = None
+        self.say(f"it refuses {refused}, and is asked without it from now on")
 
     def say(self, what: str) -> None:
         """Says something of this model in the log, once."""
@@ -312,14 +314,14 @@ class Endpoint:
             self._told.add(what)
             _LOG.warning("claimspan: %s", line)
 
-    def check_budget(self, budget: Budget, price: Price | None) -> None:
+    def check_budget(self, budget: Budget) -> None:
         """Checks that each call has an upper bound by which a budget can reserve it.
 
         Raises:
             ConfigError: The budget is in dollars and the price of the model is not known, or a call
                 may cost anything.
         """
-        if budget.needs_price and price is None:
+        if budget.needs_price and self.price is None:
             raise ConfigError(
                 f"the price of {self.model.model!r} is not known, and the budget is in dollars: "
                 "give price=Price(...)"
@@ -360,7 +362,6 @@ class _Call:
                     changes, tries = changes + 1, 0
                     if learned:
                         endpoint.note(learned)
-                        endpoint.say(f"it refuses {learned}, and is asked without it from now on")
                     continue
             wait = self._wait(refusal, tries, clock)
             if wait is None:
@@ -486,3 +487,41 @@ class _Call:
     def _book(self, usage: Usage) -> None:
         for reservation in self._reservations:
             reservation.spent = usage
+
+
+# --- two replies ----------------------------------------------------------------------------------
+
+
+async def asked_twice(
+    wanted: Set[_K],
+    ask: Callable[[Set[_K], int], Awaitable[Mapping[_K, _T]]],
+    *,
+    missing: str,
+) -> tuple[dict[_K, _T], str]:
+    """What two replies decide, the second of what the first has left out, and why no more.
+
+    Args:
+        wanted: What is to be decided.
+        ask: One call, for some of it, by the number of the attempt.
+        missing: The reason if a reply leaves something out.
+
+    Raises:
+        JudgeError: No reply came before anything was decided. Two replies that cannot be used, and
+            a limit of the record, leave all undecided.
+    """
+    found: dict[_K, _T] = {}
+    reason = ""
+    for attempt in (1, 2):
+        left = wanted - found.keys()
+        if not left:
+            break
+        try:
+            found |= await ask(left, attempt)
+            reason = missing
+        except (ReplyError, RecordLimitError) as error:
+            reason = str(error)
+        except JudgeError as error:
+            if not found:
+                raise
+            reason = str(error)  # what the first reply has decided is paid for
+    return found, reason if len(found) < len(wanted) else ""

@@ -43,8 +43,11 @@ _MAX_SENTENCES: Final = 40
 class Extractor:
     """Extracts the claims of each text once, however many ask for them at a time."""
 
-    def __init__(self, cache: VerdictCache, scope: str, settings: Settings) -> None:
+    def __init__(
+        self, endpoint: Endpoint, cache: VerdictCache, scope: str, settings: Settings
+    ) -> None:
         # ``scope`` is what claims depend on beside text and question: model, prompts, address.
+        self._endpoint = endpoint
         self._cache = cache
         self._scope = scope
         self._settings = settings
@@ -52,9 +55,7 @@ class Extractor:
         self._system = informed(prompt, settings.instructions)
         self._flights = SingleFlight[list[Claim]]()
 
-    async def claims(
-        self, endpoint: Endpoint, text: str, max_claims: int | None, question: str | None
-    ) -> list[Claim]:
+    async def claims(self, text: str, max_claims: int | None, question: str | None) -> list[Claim]:
         """The claims of a text, or the first ``max_claims``; none if it declines to answer.
 
         Raises:
@@ -80,7 +81,7 @@ class Extractor:
 
         async def extract() -> list[Claim]:
             calls = [
-                self._extract(endpoint, some, question, limit)
+                self._extract(some, question, limit)
                 for some, limit in zip(batches, limits, strict=True)
             ]
             claims = [claim for part in await gather_or_cancel(calls) for claim in part]
@@ -90,11 +91,7 @@ class Extractor:
         return await self._flights.run(key, extract)
 
     async def _extract(
-        self,
-        endpoint: Endpoint,
-        sentences: Sequence[str],
-        question: str | None,
-        at_most: int | None,
+        self, sentences: Sequence[str], question: str | None, at_most: int | None
     ) -> list[Claim]:
         """The claims of some sentences: an unusable reply is requested once more.
 
@@ -102,35 +99,29 @@ class Extractor:
         """
         try:
             try:
-                return await self._ask(endpoint, sentences, question, at_most, attempt=1)
+                return await self._ask(sentences, question, at_most, attempt=1)
             except ReplyError:
-                return await self._ask(endpoint, sentences, question, at_most, attempt=2)
+                return await self._ask(sentences, question, at_most, attempt=2)
         except TooLongError:
             if len(sentences) < 2:
                 raise
         middle = len(sentences) // 2
         halves = [sentences[:middle], sentences[middle:]]
         some = None if at_most is None else ceil(at_most / 2)
-        parts = [await self._extract(endpoint, half, question, some) for half in halves]
+        parts = [await self._extract(half, question, some) for half in halves]
         return [claim for part in parts for claim in part]
 
     async def _ask(
-        self,
-        endpoint: Endpoint,
-        sentences: Sequence[str],
-        question: str | None,
-        at_most: int | None,
-        *,
-        attempt: int,
+        self, sentences: Sequence[str], question: str | None, at_most: int | None, *, attempt: int
     ) -> list[Claim]:
         # A reply that could not be used must not come again by the same prompt.
         call = Ids(self._settings.seed, str(attempt), question or "", *sentences).call()
         numbered: dict[str, JsonValue] = {
             str(number): sentence for number, sentence in enumerate(sentences, start=1)
         }
-        usual = schema = claims_schema(reasoned=self._settings.reasoned)
+        exact = None
         if self._settings.exact_schema:
-            schema = exact_claims_schema(
+            exact = exact_claims_schema(
                 call,
                 len(sentences),
                 max_claims=_max_claims(sentences, at_most),
@@ -143,18 +134,22 @@ class Extractor:
                 {"question": question, "at_most": at_most, "sentences": numbered, "call": call}
             ),
             schema_name="claims",
-            schema=schema,
-            plain_schema=usual,
+            schema=claims_schema(reasoned=self._settings.reasoned),
+            exact_schema=exact,
             max_tokens=_max_tokens(sentences, at_most, self._settings),
         )
 
         def read(reply: ChatReply) -> list[Claim]:
-            entries = read_reply(reply, ClaimsReply, call).claims
+            found = read_reply(reply, ClaimsReply, call).claims
+            entries = [each for each in found if each.text.strip()]
+            if any(not 1 <= each.sentence <= len(sentences) for each in entries):
+                raise ReplyError("a claim names a sentence that the text does not have")
             return [
-                _claim(each.text, each.sentence, sentences) for each in entries if each.text.strip()
+                Claim(text=each.text.strip(), sentence=sentences[each.sentence - 1])
+                for each in entries
             ]
 
-        return await endpoint.ask(prompt, read)
+        return await self._endpoint.ask(prompt, read)
 
 
 def _limits_of(batches: Sequence[Sequence[str]], max_claims: int | None) -> list[int | None]:
@@ -166,12 +161,6 @@ def _limits_of(batches: Sequence[Sequence[str]], max_claims: int | None) -> list
     if max_claims is None or MAX_CLAIMS_PER_SENTENCE * total <= max_claims:
         return [None] * len(batches)
     return [ceil(max_claims * len(each) / total) for each in batches]
-
-
-def _claim(text: str, number: int, sentences: Sequence[str]) -> Claim:
-    if not 1 <= number <= len(sentences):
-        raise ReplyError("a claim names a sentence that the text does not have")
-    return Claim(text=text.strip(), sentence=sentences[number - 1])
 
 
 def _max_claim_length(sentences: Sequence[str]) -> int:

@@ -7,7 +7,7 @@ undecided. The ground truth is in no prompt: a criterion is about what users rea
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from functools import partial
 from typing import Final
 
@@ -15,10 +15,9 @@ from pydantic import JsonValue
 
 from claimspan.concurrency import SingleFlight
 from claimspan.cost.usage import add_note, add_undecided
-from claimspan.errors import JudgeError, RecordLimitError, ReplyError
 from claimspan.judges.criteria import Criterion
 from claimspan.judges.llm.chat import ChatReply, Prompt, Settings
-from claimspan.judges.llm.endpoint import Endpoint
+from claimspan.judges.llm.endpoint import Endpoint, asked_twice
 from claimspan.judges.llm.prompts import CANNOT_TELL, GRADE, Ids, encode, informed
 from claimspan.judges.llm.refusals import TooLongError
 from claimspan.judges.llm.replies import (
@@ -48,7 +47,6 @@ CHUNKS_CUT: Final = "criteria graded on the first chunks alone, as the model has
 """The note of an evaluation that says of how many criteria not all chunks were read."""
 
 _NO_CHUNKS: Final = Grade(None, "the record has no chunks")
-_MISSING: Final = "the reply has no grade of it, more than one, or none of its scale"
 _FEWEST_BYTES: Final = 1_000
 """Of chunks that are cut to less than this nothing is left that a criterion could go by."""
 
@@ -68,17 +66,18 @@ _SPELLED: Final[Mapping[str, str]] = {
 class Grader:
     """Grades each answer by each criterion once, however many ask at a time."""
 
-    def __init__(self, cache: VerdictCache, scope: str, settings: Settings) -> None:
+    def __init__(
+        self, endpoint: Endpoint, cache: VerdictCache, scope: str, settings: Settings
+    ) -> None:
         # ``scope`` is what grades depend on beside criterion and record: model, prompts, address.
+        self._endpoint = endpoint
         self._cache = cache
         self._scope = scope
         self._settings = settings
         self._system = informed(GRADE, settings.instructions)
         self._flights = SingleFlight[tuple[Mapping[str, Grade], str]]()
 
-    async def grades(
-        self, endpoint: Endpoint, criteria: Sequence[Criterion], record: RagRecord
-    ) -> list[Grade]:
+    async def grades(self, criteria: Sequence[Criterion], record: RagRecord) -> list[Grade]:
         """Grades by criteria; of one that could not be decided the reason is reported as well.
 
         Raises:
@@ -99,7 +98,7 @@ class Grader:
             if key not in found and (chunks or not each.with_chunks)
         }
         if left:
-            call = partial(self._grade, endpoint, left, record, chunks)
+            call = partial(self._grade, left, record, chunks)
             graded, reason = await self._flights.run(joint_key(*left), call)
             found |= graded
             if undecided := left.keys() - graded.keys():
@@ -108,11 +107,7 @@ class Grader:
         return [found.get(key, _NO_CHUNKS) for key in keys]
 
     async def _grade(
-        self,
-        endpoint: Endpoint,
-        wanted: Mapping[str, Criterion],
-        record: RagRecord,
-        chunks: Sequence[str],
+        self, wanted: Mapping[str, Criterion], record: RagRecord, chunks: Sequence[str]
     ) -> tuple[Mapping[str, Grade], str]:
         """Grades by key, and the reason why the other criteria have none.
 
@@ -121,8 +116,8 @@ class Grader:
         without = {key: each for key, each in wanted.items() if not each.with_chunks}
         n_reading = len(wanted) - len(without)
         most = size = sum(map(token_upper_bound, chunks)) if n_reading else 0
-        if endpoint.dialect.window is not None:
-            most = min(size, _BYTES_PER_TOKEN * endpoint.dialect.window)
+        if (window := self._endpoint.dialect.window) is not None:
+            most = min(size, _BYTES_PER_TOKEN * window)
         too_long = "the chunks do not fit into the model's window"
         while True:
             kept = _beginning(chunks, most) if most >= min(size, _FEWEST_BYTES) else []
@@ -130,7 +125,11 @@ class Grader:
             if not asked:
                 return {}, too_long
             try:
-                found, reason = await self._asked(endpoint, asked, record, kept)
+                found, reason = await asked_twice(
+                    asked.keys(),
+                    partial(self._ask, asked, record, kept),
+                    missing="the reply has no grade of it, more than one, or none of its scale",
+                )
             except TooLongError as error:
                 too_long = str(error)
                 if not kept:
@@ -141,46 +140,16 @@ class Grader:
                 add_note(CHUNKS_CUT, n_reading)
             return found, reason or too_long
 
-    async def _asked(
-        self,
-        endpoint: Endpoint,
-        wanted: Mapping[str, Criterion],
-        record: RagRecord,
-        chunks: Sequence[str],
-    ) -> tuple[Mapping[str, Grade], str]:
-        """Grades by key, cached at once; what the first reply lacks goes into a second call.
-
-        Raises:
-            TooLongError: The texts do not fit.
-            JudgeError: No reply came before any grade was decided.
-        """
-        found: dict[str, Grade] = {}
-        reason = ""
-        for attempt in (1, 2):
-            left = {key: each for key, each in wanted.items() if key not in found}
-            if not left:
-                return found, ""
-            try:
-                found |= await self._ask(endpoint, left, record, chunks, attempt)
-                reason = _MISSING
-            except (ReplyError, RecordLimitError) as error:
-                reason = str(error)
-            except JudgeError as error:
-                if not found:
-                    raise
-                reason = str(error)  # the grades of the first reply are paid for
-            self._cache.add_grades(found)
-        return found, reason if len(found) < len(wanted) else ""
-
     async def _ask(
         self,
-        endpoint: Endpoint,
-        wanted: Mapping[str, Criterion],
+        asked: Mapping[str, Criterion],
         record: RagRecord,
         chunks: Sequence[str],
+        left: Set[str],
         attempt: int,
     ) -> dict[str, Grade]:
-        """The grades of one reply by key, without those that leave doubt."""
+        """The grades of one reply by key, without those that leave doubt; they are cached."""
+        wanted = {key: each for key, each in asked.items() if key in left}
         # A reply that could not be used must not come again by the same prompt.
         statements = [each.statement for each in wanted.values()]
         texts = (str(attempt), *statements, record.query, record.response, *chunks)
@@ -200,8 +169,8 @@ class Grader:
             system=self._system,
             user=encode(material),
             schema_name="grades",
-            schema=exact if self._settings.exact_schema else grades_schema(),
-            plain_schema=grades_schema(),
+            schema=grades_schema(),
+            exact_schema=exact if self._settings.exact_schema else None,
             # A token for each character that an exact schema allows, so that it is never cut.
             max_tokens=100 + len(wanted) * (60 + MAX_EXACT_REASON_LENGTH),
         )
@@ -216,7 +185,9 @@ class Grader:
                     grades[keys[number]] = grade
             return grades
 
-        return await endpoint.ask(prompt, read)
+        found = await self._endpoint.ask(prompt, read)
+        self._cache.add_grades(found)
+        return found
 
 
 def _grades_of(criterion: Criterion) -> list[str]:

@@ -12,23 +12,23 @@ from openai import AsyncOpenAI
 from pydantic import JsonValue, SecretStr
 
 from claimspan.cost.budget import Budget
-from claimspan.cost.pricing import Price, price_of
+from claimspan.cost.pricing import Price
 from claimspan.errors import ConfigError
 from claimspan.judges.criteria import Criterion
 from claimspan.judges.llm import prompts
-from claimspan.judges.llm.chat import ChatModel, Settings, traits_of
+from claimspan.judges.llm.chat import ChatModel, Settings
 from claimspan.judges.llm.checking import Checker, Context
-from claimspan.judges.llm.dialect import LIMITS, REASONING_TOKENS, Dialect, is_reasoning_model
+from claimspan.judges.llm.dialect import LIMITS, REASONING_TOKENS, is_reasoning_model
 from claimspan.judges.llm.endpoint import Endpoint
 from claimspan.judges.llm.extraction import Extraction, Extractor
 from claimspan.judges.llm.grading import Grader
-from claimspan.judges.llm.openai_chat import OpenAIChat, is_openai, trusts_environment
+from claimspan.judges.llm.openai_chat import OpenAIChat, trusts_environment
 from claimspan.judges.llm.replies import claims_schema, grades_schema, verdicts_schema
-from claimspan.judges.protocol import Cell, Grade
+from claimspan.judges.protocol import Cell, Grade, SparseJudge
 from claimspan.judges.verdict_cache import VerdictCache, content_key
 from claimspan.quantities import VALUES_VERSION
 from claimspan.records import RagRecord
-from claimspan.verdicts import Claim, Verdict, VerdictMatrix
+from claimspan.verdicts import Claim, VerdictMatrix
 
 __all__ = ["ModelJudge", "OpenAIJudge"]
 
@@ -43,7 +43,7 @@ MAX_INSTRUCTIONS: Final = 2_000
 """Characters of the user's instructions: they stand in every prompt."""
 
 
-class ModelJudge:
+class ModelJudge(SparseJudge):
     """Extracts and checks claims with any chat model, and grades answers by criteria.
 
     A record takes one call for the claims of each text, one check for every ``chunks_per_call``
@@ -113,27 +113,18 @@ class ModelJudge:
         budget: Budget | None = None,
         cache: VerdictCache | None = None,
     ) -> None:
-        _check_settings(extraction, chunks_per_call, concurrency, call_seconds, reasoning_tokens)
-        instructions = _checked_instructions(instructions)
-        is_reasoned = extraction == "reasoned"
-        has_logprobs = logprobs and not is_reasoning_model(model.model)
+        if extraction not in get_args(Extraction):
+            raise ConfigError(f"extraction is {extraction!r}: give 'direct' or 'reasoned'")
         if not isinstance(model, ChatModel):  # pyright: ignore[reportUnnecessaryIsInstance] - checked for those who do not type-check
             raise ConfigError(
                 f"model is of type {type(model).__name__}: give an object with model and complete"
             )
-        given = dict(options or {})
-        _check_options(given)
-        asked = (is_reasoned, chunks_per_call, has_logprobs, exact_schema, top_logprobs, given)
-        told = (instructions,) if instructions else ()
-        self._digest = _digest(repr(asked + told), reasoned=is_reasoned)
-        # As of the first model, also for another one that is to be asked as this one is.
-        self._limit = LIMITS[1] if isinstance(model, OpenAIChat) and is_openai(model.url) else None
         self._settings = Settings(
-            options=given,
-            reasoned=is_reasoned,
-            instructions=instructions,
+            options=dict(options or {}),
+            reasoned=extraction == "reasoned",
+            instructions=_checked_instructions(instructions),
             chunks_per_call=chunks_per_call,
-            logprobs=has_logprobs,
+            logprobs=logprobs and not is_reasoning_model(model.model),
             top_logprobs=top_logprobs,
             exact_schema=exact_schema,
             concurrency=concurrency,
@@ -143,15 +134,16 @@ class ModelJudge:
             price=price,
             budget=budget,
         )
+        _check_settings(self._settings)
+        self._digest = _digest(self._settings)
         self._ask(model, VerdictCache() if cache is None else cache)
         if budget is not None:
             self.check_budget(budget)
 
     def _ask(self, model: ChatModel, cache: VerdictCache) -> None:
-        """Have all prompts go to a model, and keep what it says in a cache."""
-        traits = traits_of(model)
-        chat = model if isinstance(model, OpenAIChat) else None
         settings = self._settings
+        endpoint = self._endpoint = Endpoint(model, settings)
+        traits = endpoint.traits
         if settings.options and not traits.sends_parameters:
             raise ConfigError(
                 f"the option {next(iter(settings.options))!r} is not for the judge of a model "
@@ -159,20 +151,16 @@ class ModelJudge:
             )
         self.model: str = model.model
         self.version: str = f"{model.model}/{self._digest[:8]}"
-        self.price: Price | None = settings.price or traits.price or price_of(model.model)
-        self._provider = traits.provider
-        dialect = Dialect(model.model, settings, traits, limit=self._limit)
-        secrets = chat.secrets if chat else ()
-        self._endpoint = Endpoint(model, dialect, settings, price=self.price, secrets=secrets)
-        scope = content_key(self.version, chat.url if chat else traits.address)
-        self._extractor = Extractor(cache, scope, settings)
-        self._checker = Checker(cache, scope, settings)
-        self._grader = Grader(cache, scope, settings)
+        self.price: Price | None = endpoint.price
+        scope = content_key(self.version, traits.url or traits.address)
+        self._extractor = Extractor(endpoint, cache, scope, settings)
+        self._checker = Checker(endpoint, cache, scope, settings)
+        self._grader = Grader(endpoint, cache, scope, settings)
 
     @property
     def name(self) -> str:
         """Who serves the model: the name of the judge on the trace."""
-        return self._provider
+        return self._endpoint.traits.provider
 
     @property
     def chat_model(self) -> Endpoint:
@@ -203,7 +191,7 @@ class ModelJudge:
             ConfigError: The budget is in dollars and the price of the model is not known, or a call
                 may cost anything.
         """
-        self._endpoint.check_budget(budget, self.price)
+        self._endpoint.check_budget(budget)
 
     async def extract_claims(self, text: str, *, question: str | None = None) -> list[Claim]:
         """Extracts the claims of a text with one call for every 40 sentences; see ``Judge``.
@@ -211,7 +199,7 @@ class ModelJudge:
         Raises:
             JudgeError: No reply came, or two replies in a row are unusable.
         """
-        return await self._extractor.claims(self._endpoint, text, None, question)
+        return await self._extractor.claims(text, None, question)
 
     async def extract_at_most(
         self, text: str, max_claims: int, *, question: str | None = None
@@ -221,18 +209,7 @@ class ModelJudge:
         Raises:
             JudgeError: As ``extract_claims``.
         """
-        return await self._extractor.claims(self._endpoint, text, max_claims, question)
-
-    async def check(
-        self, claims: Sequence[Claim], references: Sequence[str], *, question: str | None = None
-    ) -> VerdictMatrix:
-        """Checks every claim against every reference; see ``Judge``.
-
-        Raises:
-            JudgeError: A call got no reply before it had decided any cell.
-        """
-        cells = {(i, j) for i in range(len(claims)) for j in range(len(references))}
-        return await self.check_cells(claims, references, cells, question=question)
+        return await self._extractor.claims(text, max_claims, question)
 
     async def check_cells(
         self,
@@ -245,13 +222,10 @@ class ModelJudge:
         """Checks some cells of the matrix alone; see ``SparseJudge``.
 
         Raises:
-            JudgeError: As ``check``.
+            JudgeError: A call got no reply before it had decided any cell.
         """
-        nothing = Context.of((), references)
-        found = await self._checker.decide(
-            self._endpoint, claims, references, cells, nothing, question
-        )
-        return _matrix(found, len(claims), len(references))
+        whole = await self.check_context(claims, references, cells, context=(), question=question)
+        return whole.cut(range(len(claims)), range(len(references)))
 
     async def check_context(
         self,
@@ -265,13 +239,14 @@ class ModelJudge:
         """Checks some cells, and claims against several references together; see ``ContextJudge``.
 
         Raises:
-            JudgeError: As ``check``.
+            JudgeError: As ``check_cells``.
         """
-        together = Context.of(context, references)
         found = await self._checker.decide(
-            self._endpoint, claims, references, cells, together, question
+            claims, references, cells, Context.of(context, references), question
         )
-        return _matrix(found, len(claims), len(references) + 1)
+        columns = range(len(references) + 1)
+        rows = [[found.get((i, j)) for j in columns] for i in range(len(claims))]
+        return VerdictMatrix.of(rows, len(columns))
 
     async def grade(self, criteria: Sequence[Criterion], record: RagRecord) -> list[Grade]:
         """Grades the response of a record with one call; see ``CriteriaJudge``.
@@ -282,26 +257,23 @@ class ModelJudge:
             JudgeError: No reply came before any grade was decided. Two replies in a row that
                 cannot be used leave grades undecided.
         """
-        return await self._grader.grades(self._endpoint, criteria, record)
+        return await self._grader.grades(criteria, record)
 
 
-def _check_settings(
-    extraction: str,
-    chunks_per_call: int | None,
-    concurrency: int,
-    call_seconds: float,
-    reasoning_tokens: int,
-) -> None:
+def _check_settings(settings: Settings) -> None:
     """Refuses what cannot work as given."""
-    if extraction not in get_args(Extraction):
-        raise ConfigError(f"extraction is {extraction!r}: give 'direct' or 'reasoned'")
-    if not call_seconds > 0:
-        raise ConfigError(f"call_seconds is {call_seconds!r}: give more than 0")
-    numbers = {"chunks_per_call": chunks_per_call, "concurrency": concurrency}
-    for name, value in {**numbers, "reasoning_tokens": reasoning_tokens}.items():
-        least = 0 if name == "reasoning_tokens" else 1
+    if not settings.call_seconds > 0:
+        raise ConfigError(f"call_seconds is {settings.call_seconds!r}: give more than 0")
+    for name, least in (("chunks_per_call", 1), ("concurrency", 1), ("reasoning_tokens", 0)):
+        value: int | None = getattr(settings, name)
         if value is not None and value < least:
             raise ConfigError(f"{name} is {value!r}: give {least} or more")
+    for name in settings.options.keys() & {"model", "messages", "stream"}:
+        raise ConfigError(f"options[{name!r}] is for the judge to set: leave it out")
+    for name in settings.options.keys() & {*LIMITS}:
+        limit = settings.options[name]
+        if limit is not None and (not isinstance(limit, int) or limit < 1):
+            raise ConfigError(f"options[{name!r}] is {limit!r}: give a whole number, or None")
 
 
 def _checked_instructions(given: object) -> str:
@@ -315,28 +287,16 @@ def _checked_instructions(given: object) -> str:
     return given.strip()
 
 
-def _check_options(options: Mapping[str, JsonValue]) -> None:
-    """Refuses fields that are the judge's own, and a limit that is none."""
-    for name in options.keys() & {"model", "messages", "stream"}:
-        raise ConfigError(f"options[{name!r}] is for the judge to set: leave it out")
-    for name in options.keys() & {*LIMITS}:
-        value = options[name]
-        if value is not None and (not isinstance(value, int) or value < 1):
-            raise ConfigError(f"options[{name!r}] is {value!r}: give a whole number, or None")
-
-
-def _digest(asked: str, *, reasoned: bool) -> str:
+def _digest(settings: Settings) -> str:
     """A digest of everything beside the model that can change a verdict or a grade."""
+    given = settings
+    asked = (given.reasoned, given.chunks_per_call, given.logprobs, given.exact_schema)
+    told = (given.instructions,) if given.instructions else ()
     said = (prompts.CHECK, prompts.CHECK_TOGETHER, prompts.TOGETHER, prompts.EXTRACT)
-    schemas = json.dumps([claims_schema(reasoned=reasoned), verdicts_schema(), grades_schema()])
     more = (prompts.EXTRACT_REASONED, prompts.GRADE)
-    return content_key(*said, *more, VALUES_VERSION, schemas, asked)
-
-
-def _matrix(found: Mapping[Cell, Verdict], n_claims: int, n_columns: int) -> VerdictMatrix:
-    """The matrix of the verdicts that were found; None in every other cell."""
-    rows = [[found.get((i, j)) for j in range(n_columns)] for i in range(n_claims)]
-    return VerdictMatrix.of(rows, n_columns)
+    schemas = [claims_schema(reasoned=given.reasoned), verdicts_schema(), grades_schema()]
+    all_asked = repr((*asked, given.top_logprobs, given.options, *told))
+    return content_key(*said, *more, VALUES_VERSION, json.dumps(schemas), all_asked)
 
 
 class OpenAIJudge(ModelJudge):

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Coroutine, Mapping
 from importlib import import_module
 from importlib.util import find_spec
+from itertools import takewhile
 from types import MappingProxyType
 from typing import Final, cast
 
@@ -19,6 +20,7 @@ from claimspan.cost.pricing import Price
 from claimspan.errors import MissingExtraError
 from claimspan.judges.llm.chat import ChatReply, ChatRequest
 from claimspan.judges.llm.openai_chat import read_completion
+from claimspan.judges.llm.refusals import behind
 
 __all__ = ["LiteLLMChat"]
 
@@ -81,7 +83,10 @@ class LiteLLMChat:
                 **request.parameters,
             )
         except Exception as error:  # noqa: BLE001 - raised again, or what is behind it
-            cause = _behind(error)
+            # What the server has sent is in the error that LiteLLM has made one of its own of: its
+            # own lose the headers, and with them the wait that a server asks for; and they give the
+            # status 500 to each that it does not know, such as a connection that failed.
+            *_, cause = takewhile(lambda each: isinstance(each, Exception), behind(error))
         else:
             written = cast("Callable[[], str]", response.model_dump_json)  # type: ignore[attr-defined]  # a pydantic model
             return read_completion(written().encode())
@@ -139,21 +144,6 @@ def _loaded() -> object:
     litellm.telemetry = False  # type: ignore[attr-defined]  # its own switch
     litellm.suppress_debug_info = True  # type: ignore[attr-defined]  # it prints to the terminal
     return litellm
-
-
-def _behind(error: Exception) -> Exception:
-    """The error that LiteLLM has made one of its own of: that has what the server sent.
-
-    LiteLLM's own errors lose the headers, and with them the wait that a server asks for; and it
-    gives the status 500 to each that it does not know, such as a connection that failed.
-    """
-    cause = error
-    for _ in range(10):
-        further = cause.__cause__ or (None if cause.__suppress_context__ else cause.__context__)
-        if not isinstance(further, Exception):
-            break
-        cause = further
-    return cause
 
 
 def _price(table: Mapping[str, Mapping[str, object]], model: str) -> Price | None:

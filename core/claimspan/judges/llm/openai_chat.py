@@ -14,10 +14,10 @@ import ssl
 import unicodedata
 import warnings
 from asyncio import AbstractEventLoop
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Final, Protocol, cast
-from urllib.parse import SplitResult, unquote, urlsplit
+from typing import TYPE_CHECKING, Annotated, Final, Protocol
+from urllib.parse import unquote, urlsplit
 from weakref import finalize
 
 from openai import AsyncOpenAI, DefaultAsyncHttpxClient, Omit, OpenAIError
@@ -25,8 +25,10 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, JsonValue, SecretSt
 
 from claimspan.errors import ConfigError, JudgeError, ReplyError
 from claimspan.judges.llm.chat import ChatReply, ChatRequest, Token
+from claimspan.judges.llm.dialect import LIMITS
 from claimspan.judges.llm.refusals import behind, refusal_in
 from claimspan.text.encodable import encodable_json
+from claimspan.text.shapes import is_list, is_mapping
 
 if TYPE_CHECKING:
     from httpx2 import Request, Response  # of whichever client the openai package brings
@@ -36,7 +38,6 @@ __all__ = [
     "GuardedOpenAI",
     "OpenAIChat",
     "is_forbidden_address",
-    "is_openai",
     "read_completion",
     "trusts_environment",
 ]
@@ -100,15 +101,21 @@ def _check_base_url(url: str) -> str:
         raise ConfigError("base_url holds a user name or a password: give the key as api_key")
     if any(mark in host for mark in "@/\\?#") or not host.isprintable():
         raise ConfigError("base_url has a host with signs that no host has")
-    if _is_metadata(host):
+    if host in _METADATA_HOSTS or is_forbidden_address(host):
         raise ConfigError(
             "base_url leads to a link-local or metadata address: give the address of a model"
         )
-    _warn_in_the_clear(parts, host)
+    address = _address(host)
+    is_near = address.is_private if address is not None else "." not in host
+    if parts.scheme == "http" and not is_near and not host.endswith((".local", ".internal")):
+        warnings.warn(
+            "base_url is plain http to a public host: prompts and key can be read on the way",
+            stacklevel=3,
+        )
     return url.rstrip("/")
 
 
-def is_openai(url: str) -> bool:
+def _is_openai(url: str) -> bool:
     """Whether the address is of OpenAI or Azure, whose services know some other options."""
     host = urlsplit(url).hostname or ""
     return host == "api.openai.com" or host.endswith((".openai.azure.com", ".azure.com"))
@@ -126,10 +133,6 @@ def is_forbidden_address(address: str) -> bool:
         each.is_link_local or each.is_unspecified or str(each) in _METADATA_ADDRESSES
         for each in (found, *_inside(found))
     )
-
-
-def _is_metadata(host: str) -> bool:
-    return host in _METADATA_HOSTS or is_forbidden_address(host)
 
 
 def _plain_host(host: str) -> str:
@@ -159,16 +162,6 @@ def _inside(address: _Address) -> list[ipaddress.IPv4Address]:
     return [each for each in found if each is not None]
 
 
-def _warn_in_the_clear(parts: SplitResult, host: str) -> None:
-    address = _address(host)
-    is_near = address.is_private if address is not None else "." not in host
-    if parts.scheme == "http" and not is_near and not host.endswith((".local", ".internal")):
-        warnings.warn(
-            "base_url is plain http to a public host: prompts and key can be read on the way",
-            stacklevel=4,
-        )
-
-
 # --- the judge's own client -----------------------------------------------------------------------
 
 MAX_REPLY_BYTES: Final = 5 * 2**20
@@ -191,8 +184,31 @@ class GuardedOpenAI(AsyncOpenAI):
     application and make its account pay. ``default_headers`` replaces all of them.
     """
 
-    own_headers: Mapping[str, str] = {}
-    """Headers that the user has given to the judge."""
+    def __init__(
+        self,
+        *,
+        base_url: str,
+        api_key: SecretStr | None,
+        headers: Mapping[str, str],
+        query: Mapping[str, str],
+        read_seconds: float,
+        trust_env: bool,
+    ) -> None:
+        """Create a client that retries nothing; the arguments are those of ``OpenAIChat``."""
+        self._own_headers = headers
+        # Certificates take 40 to 70 ms to load; plain HTTP needs none.
+        is_plain = base_url.startswith("http://") and not trust_env
+        super().__init__(
+            api_key=api_key.get_secret_value() if api_key else _NO_KEY.partition(" ")[2],
+            base_url=base_url,
+            max_retries=0,
+            timeout=read_seconds,
+            default_query=dict(query),
+            http_client=_HttpClient(
+                trust_env=trust_env,
+                verify=ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if is_plain else _certificates(),
+            ),
+        )
 
     @property
     def default_headers(self) -> dict[str, str | Omit]:
@@ -203,35 +219,8 @@ class GuardedOpenAI(AsyncOpenAI):
             "Content-Type": "application/json",
             "User-Agent": self.user_agent,
             **self.auth_headers,  # the package adds them by itself from 3.0 on
-            **self.own_headers,
+            **self._own_headers,
         }
-
-
-def _guarded_client(
-    base_url: str,
-    api_key: SecretStr | None,
-    headers: Mapping[str, str],
-    query: Mapping[str, str],
-    read_seconds: float,
-    trust_env: bool,
-) -> AsyncOpenAI:
-    """Creates a client that retries nothing; the arguments are those of ``OpenAIChat``."""
-    client = GuardedOpenAI(
-        api_key=api_key.get_secret_value() if api_key else _NO_KEY.partition(" ")[2],
-        base_url=base_url,
-        max_retries=0,
-        timeout=read_seconds,
-        default_query=dict(query),
-        http_client=_HttpClient(
-            trust_env=trust_env,
-            # Certificates take 40 to 70 ms to load; plain HTTP needs none.
-            verify=ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-            if base_url.startswith("http://") and not trust_env
-            else _certificates(),
-        ),
-    )
-    client.own_headers = headers
-    return client
 
 
 def _certificates() -> ssl.SSLContext | bool:
@@ -352,23 +341,15 @@ async def _read_at_most(parts: AsyncIterator[bytes], limit: int) -> bytes | None
 
 # --- the model ------------------------------------------------------------------------------------
 
-_TRUST_VARIABLE: Final = "CLAIMSPAN_TRUST_ENV"
-"""Environment variable that has the judge honour the proxies of the environment."""
-
 # For a client of the user's, which the judge cannot close: a connection that is kept would fail in
 # the next event loop.
 _CLOSE_CONNECTION: Final = {"Connection": "close"}
 
 
 def trusts_environment() -> bool:
-    """Whether ``CLAIMSPAN_TRUST_ENV`` is set to anything but a no."""
-    return os.environ.get(_TRUST_VARIABLE, "").strip().lower() not in (
-        "",
-        "0",
-        "false",
-        "no",
-        "off",
-    )
+    """Whether ``CLAIMSPAN_TRUST_ENV`` has the judge honour the proxies of the environment."""
+    given = os.environ.get("CLAIMSPAN_TRUST_ENV", "").strip().lower()
+    return given not in ("", "0", "false", "no", "off")
 
 
 class OpenAIChat:
@@ -404,16 +385,21 @@ class OpenAIChat:
                 )
             url = _check_base_url(base_url or _OPENAI_URL)
             carries_key = {"api-key", "authorization"} & {name.lower() for name in headers or {}}
-            if not api_key and not carries_key and is_openai(url):
+            if not api_key and not carries_key and _is_openai(url):
                 raise ConfigError(
                     "OpenAI needs a key: set OPENAI_API_KEY for the judge 'openai:MODEL' or for "
                     "OpenAIJudge.from_environment, or give api_key"
                 )
             self.secrets += [api_key] if api_key else []
             connect: Callable[[], AsyncOpenAI] = partial(
-                _guarded_client, url, api_key, dict(headers or {}), dict(query or {}),
-                read_seconds, trust_env,
-            )  # fmt: skip
+                GuardedOpenAI,
+                base_url=url,
+                api_key=api_key,
+                headers=dict(headers or {}),
+                query=dict(query or {}),
+                read_seconds=read_seconds,
+                trust_env=trust_env,
+            )
             self.max_retries: int | None = None
         else:
             if not isinstance(client, AsyncOpenAI):  # pyright: ignore[reportUnnecessaryIsInstance] - for those who do not type-check
@@ -428,6 +414,7 @@ class OpenAIChat:
             self.max_retries = client.max_retries
             self.secrets += [SecretStr(client.api_key)] if client.api_key else []
         self.url: Final = url
+        self.limit_field: Final = LIMITS[1] if _is_openai(url) else None
         self.ignores_proxies: Final = client is None and not trust_env
         self.address: Final = urlsplit(url).netloc.rpartition("@")[2]
         self._clients: dict[AbstractEventLoop, _Session] = {}
@@ -549,17 +536,14 @@ class _Logprobs(_Loose):
 
 def _joined(content: object) -> object:
     """Content in parts as one text, without the parts that are thoughts."""
-    if not isinstance(content, list):
+    if not is_list(content):
         return content
-    texts: list[str] = []
-    for part in cast("list[object]", content):
-        if isinstance(part, str):
-            texts.append(part)
-        elif isinstance(part, dict):
-            given = cast("dict[str, object]", part)
-            if given.get("type") in ("text", "output_text", None):
-                texts.append(str(given.get("text") or ""))
-    return "".join(texts)
+    parts = [{"text": part} if isinstance(part, str) else part for part in content]
+    return "".join(
+        str(part.get("text") or "")
+        for part in parts
+        if is_mapping(part) and part.get("type") in ("text", "output_text", None)
+    )
 
 
 class _Message(_Loose):
@@ -622,7 +606,7 @@ def read_completion(body: bytes) -> ChatReply:
         choice.finish_reason,
         counted.prompt_tokens,
         counted.completion_tokens,
-        _read_tokens(choice.logprobs),
+        tuple(_read_tokens(choice.logprobs)),
     )
 
 
@@ -641,18 +625,16 @@ def _envelope(body: bytes) -> _Envelope:
         raise ReplyError(f"the endpoint's response {what}") from None
 
 
-def _read_tokens(logprobs: JsonValue) -> tuple[Token, ...]:
+def _read_tokens(logprobs: JsonValue) -> Iterator[Token]:
+    """The tokens of a reply; one of which a probability is not known has none."""
     try:
         read = _Logprobs.model_validate(logprobs or {})
     except ValidationError:
-        return ()
-    return tuple(_token(each) for each in read.content or [])
-
-
-def _token(token: _Token) -> Token:
-    """The token; without probabilities if one of them is not known."""
-    given = {each.token: each.logprob for each in token.top_logprobs or []}
-    known = {text: logprob for text, logprob in given.items() if logprob is not None}
-    if token.logprob is None or len(known) < len(given):
-        return Token(token.token, math.nan, {})
-    return Token(token.token, token.logprob, known)
+        return
+    for token in read.content or []:
+        given = {each.token: each.logprob for each in token.top_logprobs or []}
+        known = {text: logprob for text, logprob in given.items() if logprob is not None}
+        if token.logprob is None or len(known) < len(given):
+            yield Token(token.token, math.nan, {})
+        else:
+            yield Token(token.token, token.logprob, known)

@@ -13,11 +13,13 @@ import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from email.utils import parsedate_to_datetime
-from typing import Final, Literal, NamedTuple, cast
+from typing import Final, Literal, NamedTuple, cast, get_args
 
 from claimspan.errors import JudgeError, JudgeUnavailableError
 
 __all__ = [
+    "KINDS",
+    "Kind",
     "Refusal",
     "TooLongError",
     "behind",
@@ -27,6 +29,7 @@ __all__ = [
 ]
 
 Kind = Literal["quota", "length", "filter", "rate", "key", "place", "away", "other"]
+KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 
 MAX_SAID: Final = 200
 """Characters of a server's message that an error repeats."""
@@ -64,6 +67,11 @@ class Refusal(NamedTuple):
     """The class of the error behind it."""
 
     @property
+    def said(self) -> str:
+        """All that the server has said."""
+        return f"{self.param} {self.code} {self.message}"
+
+    @property
     def kind(self) -> Kind:
         """The first of the kinds whose signs the refusal has."""
         said = f"{self.code} {self.message}"
@@ -72,7 +80,7 @@ class Refusal(NamedTuple):
             return "quota"
         if self.status is None:
             return "away" if _NO_CONNECTION.search(self.cause) else "other"
-        for statuses, words, kind in _KINDS:
+        for statuses, words, kind in _SIGNS:
             if self.status in statuses and (words is None or words.search(said)):
                 return kind
         return "away" if _is_passing(self.status) else "other"
@@ -192,7 +200,7 @@ _PLACE: Final = re.compile(
     r"|on-demand throughput)",
     re.IGNORECASE,
 )
-_KINDS: Final[Sequence[tuple[Collection[int], re.Pattern[str] | None, Kind]]] = (
+_SIGNS: Final[Sequence[tuple[Collection[int], re.Pattern[str] | None, Kind]]] = (
     ({413}, None, "length"),
     ({429}, re.compile("request too large", re.IGNORECASE), "length"),
     ({400, 422, 500}, _LENGTH, "length"),

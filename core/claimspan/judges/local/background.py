@@ -1,16 +1,14 @@
-"""The thread on which a local judge computes: work that nobody waits for any more makes way."""
+"""The thread on which a local judge computes, and what keeps it apart from forks and exits."""
 
 from __future__ import annotations
 
-import asyncio
 import os
 import sys
 import threading
 from collections.abc import Callable, Generator
-from concurrent.futures import Future
 from contextlib import contextmanager
 from functools import partial
-from typing import Final, Generic, TypeVar
+from typing import Final
 from weakref import WeakSet, finalize
 
 from claimspan.concurrency import Pace, call_last_at_exit, current_pace
@@ -30,10 +28,8 @@ __all__ = [
 
 # --- the thread -----------------------------------------------------------------------------------
 
-Result = TypeVar("Result")
-
 Stop = Callable[[], None]
-"""Raises ``InferenceStoppedError`` where nobody wants the result any more; see ``never``."""
+"""Raises ``InferenceStoppedError`` if the result is not wanted any more; see ``never``."""
 
 # A batch takes some 50 ms on one core. On a machine that is overloaded it may take a hundred times
 # as long; a process that ends waits for no more than this.
@@ -43,7 +39,10 @@ _Jobs = SimpleQueue[Callable[[], None] | None]
 
 
 class InferenceStoppedError(JudgeError):
-    """The process ends, or nobody waits for the result any more."""
+    """The process ends, or no task waits for the result any more."""
+
+    def __init__(self, message: str = "the inference was stopped: it is not waited for") -> None:
+        super().__init__(message)
 
 
 def never() -> None:
@@ -51,7 +50,7 @@ def never() -> None:
 
 
 class InferenceThread:
-    """Runs the work of one judge, one piece at a time, off the event loop.
+    """Does the work of one judge, one piece at a time, off the event loop.
 
     A daemon thread, since Python would otherwise wait at its end for all work that is queued.
     """
@@ -71,38 +70,30 @@ class InferenceThread:
         finalize(self, self._jobs.put, None).atexit = False
         _threads.add(self)
 
-    async def run(self, work: Callable[[Stop], Result]) -> Result:
-        """Runs a piece of work on the thread, and waits for it.
-
-        Where the waiting task is cancelled, work that has begun ends at its next call of ``Stop``.
-
-        Args:
-            work: The work; it calls the function that it is given between its batches.
-
-        Raises:
-            InferenceStoppedError: The process ends.
-        """
-        job = _Job(work, self._is_ending, current_pace(), self._cores)
-        if not self._put(job.run):
-            return self._run_here(work)
-        try:
-            return await asyncio.wrap_future(job.future)
-        except asyncio.CancelledError:
-            job.is_cancelled.set()
-            raise
-
     def submit(self, work: Callable[[Stop], None]) -> None:
         """Has a piece of work done on the thread, and does not wait for it.
 
         Args:
-            work: The work; it hands what it finds, and what it raises, to whoever needs it.
+            work: It calls the function that it is given between its batches, and hands what it
+                finds, and what it raises, to those who need it.
 
         Raises:
             InferenceStoppedError: The process ends.
         """
-        job = _Job(work, self._is_ending, current_pace(), self._cores)
-        if not self._put(job.run):
-            self._run_here(work)
+        with self._starting:
+            if not self._is_ending.is_set() and self._is_started():
+                self._jobs.put(
+                    partial(_at_pace, work, self._is_ending, current_pace(), self._cores)
+                )
+                return
+        # At the end of the interpreter there is no thread for it any more. The interpreter waits
+        # for no daemon thread, but ends it in the middle of native code, and the whole process by
+        # SIGABRT with it: so such a thread stops in time.
+        stop = never
+        if threading.current_thread().daemon:
+            stop = partial(_stop_if, self._is_ending)
+        stop()
+        work(stop)
 
     def end(self) -> None:
         """Ends the thread after the batch that it computes; later work runs where it is called."""
@@ -112,32 +103,8 @@ class InferenceThread:
         if self._thread is not None:
             self._thread.join(_LAST_BATCH_SECONDS)
 
-    def _run_here(self, work: Callable[[Stop], Result]) -> Result:
-        """Does work at the end of the interpreter, where there is no thread for it any more.
-
-        The interpreter does not wait for a daemon thread: it would be ended in the middle of
-        native code, and the whole process by SIGABRT with it. So such a thread stops in time.
-        """
-        if not threading.current_thread().daemon:
-            return work(never)
-
-        def stop() -> None:
-            if self._is_ending.is_set():
-                raise InferenceStoppedError("the inference was stopped: the process ends")
-
-        stop()
-        return work(stop)
-
-    def _put(self, job: Callable[[], None]) -> bool:
-        """Queues work for the thread; False where there is none any more."""
-        with self._starting:
-            if self._is_ending.is_set() or not self._is_started():
-                return False
-            self._jobs.put(job)
-            return True
-
     def _is_started(self) -> bool:
-        """Starts the thread where need be; False where the interpreter ends, and takes no more."""
+        """Starts the thread if need be; False if the interpreter ends, and takes no more."""
         if self._thread is None:
             try:
                 self._thread = start_daemon(partial(_work_off, self._jobs), "claimspan-local-judge")
@@ -146,45 +113,26 @@ class InferenceThread:
         return True
 
 
-class _Job(Generic[Result]):
-    """One piece of work, and whether somebody still waits for it."""
+def _stop_if(is_ending: threading.Event) -> None:
+    if is_ending.is_set():
+        raise InferenceStoppedError
 
-    def __init__(
-        self,
-        work: Callable[[Stop], Result],
-        is_ending: threading.Event,
-        pace: Pace | None,
-        cores: int,
-    ) -> None:
-        self._pace = pace
-        self._cores = cores
-        self.future: Future[Result] = Future()
-        self.is_cancelled = threading.Event()
-        self._work = work
-        self._is_ending = is_ending
 
-    def run(self) -> None:
-        if not self.future.set_running_or_notify_cancel():
-            return
-        if self._pace is not None:
-            self._pace.begin()
-        try:
-            result = self._work(self._stop)
-        except BaseException as error:  # noqa: BLE001 - whoever awaits the result gets it
-            self.future.set_exception(error)
-        else:
-            self.future.set_result(result)
-        if self._pace is not None:  # what came after the last batch
-            self._pace.rest(self._cores)
+def _at_pace(
+    work: Callable[[Stop], None], is_ending: threading.Event, pace: Pace | None, cores: int
+) -> None:
+    """Does work at the pace of the code that has asked for it."""
 
-    def _stop(self) -> None:
-        self._raise_if_unwanted()
-        while self._pace is not None and self._pace.rest(self._cores):
-            self._raise_if_unwanted()
+    def stop() -> None:
+        _stop_if(is_ending)
+        while pace is not None and pace.rest(cores):
+            _stop_if(is_ending)
 
-    def _raise_if_unwanted(self) -> None:
-        if self.is_cancelled.is_set() or self._is_ending.is_set():
-            raise InferenceStoppedError("the inference was stopped: nobody waits for its result")
+    if pace is not None:
+        pace.begin()
+    work(stop)
+    if pace is not None:  # what came after the last batch
+        pace.rest(cores)
 
 
 def _work_off(jobs: _Jobs) -> None:
@@ -269,7 +217,7 @@ class NativeCode:
         """
         with self._changed:
             if self._has_ended and threading.current_thread().daemon:
-                raise InferenceStoppedError("the inference was stopped: the process ends")
+                raise InferenceStoppedError
             self._changed.wait_for(lambda: not self._is_forking, _FORK_SECONDS)
             self._n_running += 1
         try:

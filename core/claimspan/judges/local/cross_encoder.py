@@ -76,12 +76,7 @@ class KnownLogits:
     """
 
     def __init__(self, max_bytes: int = KNOWN_BYTES) -> None:
-        """Remembers nothing yet.
-
-        Args:
-            max_bytes: Memory to use at most; the pairs that were not asked for the longest time are
-                forgotten first. At 0 nothing is remembered.
-        """
+        """Remembers nothing yet, and in ``max_bytes`` of memory what was asked for last."""
         self._max_entries = max_bytes // _ENTRY_BYTES
         self._lock = threading.Lock()
         self._known: OrderedDict[bytes, bytes] = OrderedDict()
@@ -210,12 +205,9 @@ class CrossEncoder:
     def __init__(
         self, files: ModelFiles, *, threads: int = 1, known_bytes: int = KNOWN_BYTES
     ) -> None:
-        """Loads the model.
+        """Loads the model, for inferences on some ``threads``.
 
-        Args:
-            files: The model and its tokenizer.
-            threads: Threads of one inference.
-            known_bytes: Memory for the logits of pairs that were read before; 0 for none.
+        ``known_bytes`` are the memory for the logits of pairs that were read before.
 
         Raises:
             MissingExtraError: onnxruntime or tokenizers is not installed.
@@ -243,11 +235,7 @@ class CrossEncoder:
             )
 
     def logits(self, pairs: Sequence[TextPair]) -> list[list[float]]:
-        """Computes the logits of text pairs, as ``read`` does.
-
-        Returns:
-            Logits of shape ``(len(pairs), n_outputs)``, in the order of the pairs.
-        """
+        """The logits of text pairs as ``read`` gives them."""
         return self.read(pairs).logits
 
     def read(self, pairs: Sequence[TextPair], stop: Stop = never) -> Reading:
@@ -257,12 +245,7 @@ class CrossEncoder:
         share a batch, or pairs of one length where the model has no mask. A pair that is longer
         than 512 word pieces is cut where its longer text ends.
 
-        Args:
-            pairs: The pairs; may be empty.
-            stop: Called before each batch; what it raises ends the call.
-
-        Returns:
-            The logits, and which pairs were cut.
+        ``stop`` is called before each pair and each batch; what it raises ends the call.
         """
         found = {pair: self._known.get(pair) for pair in pairs}
         self.n_read += len(pairs)

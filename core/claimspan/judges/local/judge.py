@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import threading
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -34,55 +34,36 @@ from claimspan.judges.lexical.short_answers import (
     readable_claim,
 )
 from claimspan.judges.local.background import InferenceThread, Stop, keep_forever
-from claimspan.judges.local.cross_encoder import KNOWN_BYTES, CrossEncoder, ModelFiles, PairCounts
+from claimspan.judges.local.cross_encoder import KNOWN_BYTES, CrossEncoder, PairCounts
 from claimspan.judges.local.models import bundled_combination, bundled_files, find_pretrained
 from claimspan.judges.local.reading import (
     Question,
-    VerdictRegression,
+    Reads,
     bundled_verdicts,
     pretrained_verdicts,
 )
 from claimspan.judges.local.shared_reads import SharedReads, Work
-from claimspan.judges.protocol import Cell
+from claimspan.judges.protocol import Cell, SparseJudge
 from claimspan.text.languages import languages_of
-from claimspan.verdicts import Claim, Label, VerdictMatrix
+from claimspan.verdicts import Claim, VerdictMatrix
 
-__all__ = ["CUT", "OTHER_LANGUAGE", "LoadedModel", "LocalJudge", "ReadableCells", "readable_cells"]
-
-
-class ReadableCells(NamedTuple):
-    """The claims and the references that the model can read, by their places."""
-
-    rows: Sequence[int]
-    """Places of the claims."""
-
-    columns: Sequence[int]
-    """Places of the references."""
-
-    unread: int
-    """Number of cells whose claim or reference is in another language."""
+__all__ = ["CUT", "OTHER_LANGUAGE", "LocalJudge", "readable_cells"]
 
 
 def readable_cells(
     claims: Sequence[str], references: Sequence[str], language: str | None
-) -> ReadableCells:
-    """Returns the cells whose claim and reference are both in English.
+) -> tuple[list[int], list[int]]:
+    """Returns the places of the claims and of the references that are in English.
 
-    Each text is decided on its own. A name, a table or code, which have too few words to tell,
-    counts as English unless all other texts are in another language.
-
-    Args:
-        claims: The texts of the claims.
-        references: The references.
-        language: Code of the language of all texts; None to detect it.
+    Each text is decided on its own, unless ``language`` is that of all texts. A name, a table or
+    code, which have too few words to tell, counts as English unless all other texts are in another
+    language.
     """
-    if language is not None:
-        found = [language] * (len(claims) + len(references))
-    else:
-        found = languages_of([*claims, *references])
-    rows = [i for i, code in enumerate(found[: len(claims)]) if code == "en"]
-    columns = [i for i, code in enumerate(found[len(claims) :]) if code == "en"]
-    return ReadableCells(rows, columns, len(claims) * len(references) - len(rows) * len(columns))
+    texts = [*claims, *references]
+    found = languages_of(texts) if language is None else [language] * len(texts)
+    english = [i for i, code in enumerate(found) if code == "en"]
+    rows = [i for i in english if i < len(claims)]
+    return rows, [i - len(claims) for i in english[len(rows) :]]
 
 
 OTHER_LANGUAGE: Final = "not English: judged by words, numbers and names alone"
@@ -94,7 +75,7 @@ CUT: Final = "claim or chunk longer than the model reads: its end was left out"
 _LOG: Final = logging.getLogger("claimspan")
 
 
-class LocalJudge:
+class LocalJudge(SparseJudge):
     """Judges with a small cross-encoder and the lexical judge, combined and calibrated.
 
     Claims are those of ``LexicalJudge``. The features of a verdict are the lexical verdict and the
@@ -162,7 +143,7 @@ class LocalJudge:
 
     def _prepare(self) -> None:
         """Make what a forked child cannot take from its parent."""
-        self._loaded: LoadedModel | None = None
+        self._loaded: _Loaded | None = None
         self._loading = threading.Lock()
         self._shared = SharedReads(InferenceThread(self._threads))
         self._n_asked = 0
@@ -207,20 +188,6 @@ class LocalJudge:
         """Returns the clauses of a text that assert something, as ``LexicalJudge`` does."""
         return await self._lexical.extract_claims(text, question=question)
 
-    async def check(
-        self, claims: Sequence[Claim], references: Sequence[str], *, question: str | None = None
-    ) -> VerdictMatrix:
-        """A verdict with probabilities for every claim against every reference; see ``Judge``.
-
-        A cell is None if the judge is not as sure as ``sure_from`` asks.
-
-        Raises:
-            MissingExtraError: onnxruntime, tokenizers or the weights are not installed.
-            ConfigError: The weights are damaged, or there is no such model.
-        """
-        cells = {(i, j) for i in range(len(claims)) for j in range(len(references))}
-        return await self.check_cells(claims, references, cells, question=question)
-
     async def check_cells(
         self,
         claims: Sequence[Claim],
@@ -229,9 +196,17 @@ class LocalJudge:
         *,
         question: str | None = None,
     ) -> VerdictMatrix:
-        """Verdicts as ``check`` gives them, for some cells of the matrix; see ``SparseJudge``."""
-        verdicts = await self._verdicts(claims, references, cells, question)
-        return self._matrix(verdicts, cells, (len(claims), len(references)))
+        """A verdict with probabilities for some cells of the matrix; see ``SparseJudge``.
+
+        A cell is None if the judge is not as sure as ``sure_from`` asks.
+
+        Raises:
+            MissingExtraError: onnxruntime, tokenizers or the weights are not installed.
+            ConfigError: The weights are damaged, or there is no such model.
+        """
+        found = await self._verdicts(claims, references, cells, question)
+        sure = sure_verdicts(found, self._sure_from)
+        return matrix_of(sure, cells, (len(claims), len(references)))
 
     async def check_context(
         self,
@@ -262,13 +237,8 @@ class LocalJudge:
             goes_on=True,
         )
         found |= {(i, width): together[at, at] for at, i in enumerate(gathered)}
-        joint = with_joint(found, wanted, context, width)
-        return self._matrix(joint, cells, (len(claims), width + 1))
-
-    def _matrix(
-        self, verdicts: Verdicts, cells: Collection[Cell], shape: tuple[int, int]
-    ) -> VerdictMatrix:
-        return matrix_of(sure_verdicts(verdicts, self._sure_from), cells, shape)
+        sure = sure_verdicts(with_joint(found, wanted, context, width), self._sure_from)
+        return matrix_of(sure, cells, (len(claims), width + 1))
 
     # --- inference ---
 
@@ -281,38 +251,25 @@ class LocalJudge:
         *,
         goes_on: bool = False,
     ) -> Verdicts:
-        """Decides cells by words, and where it can read them by the model on its own thread."""
+        """Decides cells by words, and those that it can read by the model on its own thread."""
         claims, denials = affirmed(claims, question)
-        found = await self._read(claims, references, cells, question, goes_on=goes_on)
+        matrix = await self._lexical.check_cells(claims, references, cells, question=question)
+        found = {(i, j): cell for i, j in cells if (cell := matrix[i][j])}
+        self._n_asked += len(found)
+        texts = [readable_claim(claim, question) for claim in claims]
+        shown = [as_read(reference, question) for reference in references]
+        if readable := self._readable(texts, shown, found):
+            asked = Question(texts, shown, readable, self._language, question)
+            decided = await self._shared.run(partial(self._begin, asked), goes_on=goes_on)
+            if decided.n_cut:
+                add_note(CUT, decided.n_cut)
+            found = found | decided_by_words(
+                claims, references, question, words=readable, others=decided.verdicts
+            )
         return {
             (i, j): inverted(verdict) if i in denials else verdict
             for (i, j), verdict in found.items()
         }
-
-    async def _read(
-        self,
-        claims: Sequence[Claim],
-        references: Sequence[str],
-        cells: Collection[Cell],
-        question: str | None,
-        *,
-        goes_on: bool,
-    ) -> Verdicts:
-        matrix = await self._lexical.check_cells(claims, references, cells, question=question)
-        lexical = {(i, j): cell for i, j in cells if (cell := matrix[i][j])}
-        self._n_asked += len(lexical)
-        texts = [readable_claim(claim, question) for claim in claims]
-        shown = [as_read(reference, question) for reference in references]
-        readable = self._readable(texts, shown, lexical)
-        if not readable:
-            return lexical
-        asked = Question(texts, shown, readable, self._language, question)
-        decided = await self._shared.run(partial(self._begin, asked), goes_on=goes_on)
-        if decided.n_cut:
-            add_note(CUT, decided.n_cut)
-        return lexical | decided_by_words(
-            claims, references, question, words=readable, others=decided.verdicts
-        )
 
     def _readable(
         self, claims: Sequence[str], references: Sequence[str], lexical: Verdicts
@@ -320,11 +277,9 @@ class LocalJudge:
         """Returns the cells that the model can read, and notes the others; warns of them once."""
         if self._model is not None:
             return lexical
-        known = readable_cells(claims, references, self._language)
+        rows, columns = readable_cells(claims, references, self._language)
         readable = {
-            (i, j): verdict
-            for (i, j), verdict in lexical.items()
-            if i in known.rows and j in known.columns
+            (i, j): verdict for (i, j), verdict in lexical.items() if i in rows and j in columns
         }
         unread = len(lexical) - len(readable)
         if unread:
@@ -338,34 +293,29 @@ class LocalJudge:
         return readable
 
     def _begin(self, asked: Question, stop: Stop) -> Work:
-        model = self._loaded_model(stop)
-        if isinstance(model.combination, VerdictRegression):
-            return Work(model.encoder, bundled_verdicts(model.combination, asked, stop))
-        return Work(model.encoder, pretrained_verdicts(model.combination, asked, stop))
-
-    def _loaded_model(self, stop: Stop) -> LoadedModel:
         stop()
         with self._loading:
             if self._loaded is None:
                 self._loaded = self._load()
-            return self._loaded
+            encoder, verdicts = self._loaded
+        return Work(encoder, verdicts(asked, stop))
 
-    def _load(self) -> LoadedModel:
+    def _load(self) -> _Loaded:
         if self._model is None:
-            return LoadedModel(self._encoder(bundled_files()), bundled_combination())
-        found = find_pretrained(self._model)
-        return LoadedModel(self._encoder(found.files), found.labels)
+            files = bundled_files()
+            verdicts = partial(bundled_verdicts, bundled_combination())
+        else:
+            files, labels = find_pretrained(self._model)
+            verdicts = partial(pretrained_verdicts, labels)
+        encoder = CrossEncoder(files, threads=self._threads, known_bytes=self._known_bytes)
+        return _Loaded(encoder, verdicts)
 
-    def _encoder(self, files: ModelFiles) -> CrossEncoder:
-        return CrossEncoder(files, threads=self._threads, known_bytes=self._known_bytes)
 
-
-class LoadedModel(NamedTuple):
+class _Loaded(NamedTuple):
     """A cross-encoder, and what turns its logits into verdicts."""
 
     encoder: CrossEncoder
-    combination: VerdictRegression | Sequence[Label]
-    """The fitted combination of the bundled model, or the labels of another."""
+    verdicts: Callable[[Question, Stop], Reads]
 
 
 _judges: Final[WeakSet[LocalJudge]] = WeakSet()

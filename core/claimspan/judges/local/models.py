@@ -59,8 +59,7 @@ def bundled_combination() -> VerdictRegression:
 def require_local_extra(*, own_model: bool) -> None:
     """Says now what the first check would lack, without importing it.
 
-    Args:
-        own_model: Whether the user names a model, which takes the place of the weights.
+    A model of the user's (``own_model``) takes the place of the weights.
 
     Raises:
         MissingExtraError: A package of the extra is not installed.
@@ -109,16 +108,17 @@ def find_pretrained(model: str) -> PretrainedModel:
         model: A folder, or ``org/name`` on the hub, whose files are then downloaded into the cache
             of huggingface_hub.
 
-    Returns:
-        The paths of the files, and the label of every logit.
-
     Raises:
         ConfigError: The model does not exist, has no ONNX file, or its labels are not those of
             natural language inference.
         MissingExtraError: huggingface_hub is not installed.
     """
     folder = Path(model)
-    fetch = _from_folder(folder) if folder.is_dir() else _from_hub(model)
+
+    def from_folder(name: str) -> Path | None:
+        return path if (path := folder / name).is_file() else None
+
+    fetch = from_folder if folder.is_dir() else _from_hub(model)
     onnx = next((path for name in _MODEL_PATHS if (path := fetch(name))), None)
     tokenizer, config = fetch("tokenizer.json"), fetch("config.json")
     if not (onnx and tokenizer and config):
@@ -127,11 +127,6 @@ def find_pretrained(model: str) -> PretrainedModel:
             "exported to ONNX, or export it with optimum"
         )
     return PretrainedModel(ModelFiles(onnx, tokenizer), _labels(model, config))
-
-
-def _from_folder(folder: Path) -> Callable[[str], Path | None]:
-    """Returns a function that finds a file by name; None where the folder lacks the file."""
-    return lambda name: path if (path := folder / name).is_file() else None
 
 
 def _from_hub(model: str) -> Callable[[str], Path | None]:

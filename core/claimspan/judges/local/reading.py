@@ -11,6 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias, cast
 
+from claimspan.judges.calibrated import log_odds
 from claimspan.judges.lexical.cells import (
     GatherSize,
     Sentences,
@@ -59,7 +60,7 @@ class VerdictRegression(NamedTuple):
     """Logistic regressions of people's labels on the features of a cell."""
 
     full: Rows
-    """Weights for all features of ``cell_features``, shape ``(3, 7)``."""
+    """Weights for all features of ``cell_features``, shape ``(3, 6)``."""
 
     lexical: Rows
     """Weights for ``_lexical_features`` alone, shape ``(3, 3)``."""
@@ -72,14 +73,7 @@ class VerdictRegression(NamedTuple):
         return cls(full, lexical)
 
     def verdict(self, features: Sequence[float]) -> Verdict:
-        """Returns the calibrated verdict for the features of one cell.
-
-        Args:
-            features: All six features, or the two lexical ones.
-
-        Returns:
-            A verdict whose probabilities sum to 1.
-        """
+        """Returns the calibrated verdict for the five features of a cell, or the lexical two."""
         rows = self.full if len(features) + 1 == len(self.full[0]) else self.lexical
         inputs = (*features, 1.0)
         scores = [math.fsum(w * x for w, x in zip(row, inputs, strict=True)) for row in rows]
@@ -95,46 +89,32 @@ def _softmax_verdict(scores: Sequence[float]) -> Verdict:
     return Verdict(label=label, entailed=entailed, neutral=neutral, contradicted=contradicted)
 
 
-_MIN_PROBABILITY: Final = 1e-3
-
-# Positions of the cross-encoder's logits for one window.
+# Positions of the cross-encoder's logits.
 _ENTAILED, _NEUTRAL, _CONTRADICTED = range(3)
 
 
 def _lexical_features(verdict: Verdict) -> tuple[float, float]:
-    """Returns the features that words alone give.
-
-    Returns:
-        Log-odds that the reference is about the claim; log-odds of the share of that which
-        contradicts it.
-    """
-    entailed, contradicted = verdict.entailed or 0.0, verdict.contradicted or 0.0
-    support = entailed + contradicted
-    return _log_odds(support), _log_odds(contradicted / (support or 1.0))
+    """Returns the log-odds that the reference is about the claim, and that it then denies it."""
+    support = _support(verdict)
+    return log_odds(support), log_odds((verdict.contradicted or 0.0) / (support or 1.0))
 
 
-def cell_features(verdict: Verdict, windows: Sequence[Sequence[float]]) -> tuple[float, ...]:
+def cell_features(verdict: Verdict, logits: Sequence[float]) -> tuple[float, ...]:
     """Returns all features of a claim and a reference.
 
     Args:
         verdict: The lexical judge's verdict.
-        windows: The cross-encoder's logits, shape ``(n_windows, 3)``: entailed, neutral,
-            contradicted; at least one window.
+        logits: The cross-encoder's: entailed, neutral, contradicted.
 
     Returns:
-        Six numbers: the two lexical features; log-odds of entailment in the best window; log-odds
-        of contradiction against neutral there; the largest log-odds of contradiction in any window;
-        the disagreement of the windows, 0 for one window.
+        Five numbers: the two lexical features; log-odds of entailment; log-odds of contradiction
+        against neutral, and against both others.
     """
-    odds = [_odds_against_rest(logits, _ENTAILED) for logits in windows]
-    best = max(range(len(odds)), key=odds.__getitem__)
-    entailed = [1 / (1 + math.exp(-each)) for each in odds]
     return (
         *_lexical_features(verdict),
-        odds[best],
-        windows[best][_CONTRADICTED] - windows[best][_NEUTRAL],
-        max(_odds_against_rest(logits, _CONTRADICTED) for logits in windows),
-        max(entailed) - math.fsum(entailed) / len(entailed),
+        _odds_against_rest(logits, _ENTAILED),
+        logits[_CONTRADICTED] - logits[_NEUTRAL],
+        _odds_against_rest(logits, _CONTRADICTED),
     )
 
 
@@ -142,16 +122,8 @@ def _odds_against_rest(logits: Sequence[float], position: int) -> float:
     """Returns the log-odds of one of the three labels against the two others."""
     others = [logit for i, logit in enumerate(logits) if i != position]
     largest = max(others)
-    return (
-        logits[position]
-        - largest
-        - math.log(math.fsum(math.exp(each - largest) for each in others))
-    )
-
-
-def _log_odds(probability: float) -> float:
-    inside = min(max(probability, _MIN_PROBABILITY), 1 - _MIN_PROBABILITY)
-    return math.log(inside / (1 - inside))
+    rest = math.log(math.fsum(math.exp(each - largest) for each in others))
+    return logits[position] - largest - rest
 
 
 # --- windows --------------------------------------------------------------------------------------
@@ -287,11 +259,10 @@ def _with_changes(
 ) -> Verdict:
     """Returns a verdict by what one change in a copied sentence says against it.
 
-    Returns:
-        The verdict itself where there is no such change; else one with less p(entailed), the rest
-        of which goes to contradicted, or to neutral where the claim only says more.
+    Such a change lowers p(entailed); the rest goes to contradicted, or to neutral if the claim only
+    says more.
     """
-    if verdict.label is not Label.ENTAILED or verdict.entailed is None:
+    if verdict.entailed is None:
         return verdict
     tokens = Wording(tokenize(claim, reference.language))
     support = reference.support(Corpus([reference]).weights(tokens))
@@ -400,10 +371,7 @@ class _Row:
 def bundled_verdicts(regression: VerdictRegression, asked: Question, stop: Stop) -> Reads:
     """Combines the lexical verdicts with the bundled model's logits where it reads a cell.
 
-    Args:
-        regression: The fitted combination.
-        asked: Texts and lexical verdicts.
-        stop: Called for each reference that is cut into sentences, and between cells.
+    ``stop`` is called for each reference that is cut into sentences, and between cells.
     """
     passages = _passages(asked, stop)
     verdicts = {
@@ -416,7 +384,7 @@ def bundled_verdicts(regression: VerdictRegression, asked: Question, stop: Stop)
         found = yield list(pairs.values())
         n_read, n_cut = n_read + len(pairs), n_cut + sum(found.cut)
         for cell, logits in zip(pairs, found.logits, strict=True):
-            verdicts[cell] = regression.verdict(cell_features(asked.lexical[cell], [logits]))
+            verdicts[cell] = regression.verdict(cell_features(asked.lexical[cell], logits))
         for row in rows:
             for cell in row.next_cells():
                 row.note(verdicts[cell].entailed or 0.0)
@@ -425,13 +393,7 @@ def bundled_verdicts(regression: VerdictRegression, asked: Question, stop: Stop)
 
 
 def pretrained_verdicts(labels: Sequence[Label], asked: Question, stop: Stop) -> Reads:
-    """Returns the verdicts of a model by others, in the best window of every reference.
-
-    Args:
-        labels: The label of every logit.
-        asked: Texts, and the cells to decide.
-        stop: Called for each reference that is cut into sentences.
-    """
+    """Returns the verdicts of a model by others, in the best window of every reference."""
     passages = _passages(asked, stop)
     shown = {
         (i, j): [(window, asked.claims[i]) for window in passages[j].windows or [""]]
@@ -457,11 +419,7 @@ def _passages(asked: Question, stop: Stop) -> dict[int, Passage]:
     return passages
 
 
-def _rows(
-    asked: Question,
-    passages: Mapping[int, Passage],
-    quoted: Set[Cell],
-) -> list[_Row]:
+def _rows(asked: Question, passages: Mapping[int, Passage], quoted: Set[Cell]) -> list[_Row]:
     """Returns the cells that the model has to decide, by claim and block."""
     rows: list[_Row] = []
     for block in blocks_of(asked.lexical):
@@ -469,13 +427,11 @@ def _rows(
             if is_bare_value(asked.claims[i]):
                 continue
             open_cells = {(i, j) for j in block.references if passages[j].sentences}
-            cells = _by_promise(open_cells - quoted, asked)
-            rows.append(_Row(wanted_of(asked.claims[i]), cells))
+            by_promise = sorted(
+                open_cells - quoted, key=lambda cell: (-_support(asked.lexical[cell]), cell)
+            )
+            rows.append(_Row(wanted_of(asked.claims[i]), by_promise))
     return rows
-
-
-def _by_promise(cells: Set[Cell], asked: Question) -> list[Cell]:
-    return sorted(cells, key=lambda cell: (-_support(asked.lexical[cell]), cell))
 
 
 def _next_pairs(
@@ -493,46 +449,30 @@ def _with_words_alone(verdicts: Verdicts, asked: Question, stop: Stop) -> Verdic
     That is all of a bare value, one change in a copied sentence, and the numbers and dates that a
     reference has otherwise, lacks, or gives in another form.
     """
-    words = _Words(asked)
+    stated = {j: StatedValues(asked.references[j]) for j in sorted({j for _, j in asked.lexical})}
+    question = StatedValues(asked.text or "")
+    read: dict[int, Reference] = {}
     bare = {i for i in {i for i, _ in verdicts} if is_bare_value(asked.claims[i])}
     decided: Verdicts = {}
     for (i, j), verdict in verdicts.items():
         # Each cell holds the interpreter's lock for a millisecond or so; others wait for it.
         stop()
-        decided[i, j] = asked.lexical[i, j] if i in bare else words.applied_to(verdict, (i, j))
-    return decided
-
-
-class _Words:
-    """What words tell of the cells of one call; every reference is read once."""
-
-    def __init__(self, asked: Question) -> None:
-        self._asked = asked
-        columns = sorted({j for _, j in asked.lexical})
-        self._stated = {j: StatedValues(asked.references[j]) for j in columns}
-        self._question = StatedValues(asked.text or "")
-        self._read: dict[int, Reference] = {}
-
-    def applied_to(self, verdict: Verdict, cell: Cell) -> Verdict:
-        i, j = cell
-        claim, reference, stated = self._asked.claims[i], self._asked.references[j], self._stated[j]
-        words = self._asked.lexical[cell]
+        words = decided[i, j] = asked.lexical[i, j]
+        if i in bare:
+            continue
+        claim, reference = asked.claims[i], asked.references[j]
+        is_answer = isinstance(reference, AnswerText)
         # The model takes "0.5 g" for another value than "500 mg".
-        if _more_entailed(words, verdict) and _is_restated(claim, reference, stated):
-            verdict = words
-        if verdict.label is Label.ENTAILED and not isinstance(reference, AnswerText):
-            verdict = _with_changes(verdict, claim, self._reference(j), stated)
-        question = self._question if isinstance(reference, AnswerText) else None
-        return with_values(verdict, StatedValues(claim), stated, question)
-
-    def _reference(self, j: int) -> Reference:
-        if j not in self._read:
-            self._read[j] = Reference(self._asked.references[j], self._asked.language)
-        return self._read[j]
-
-
-def _more_entailed(one: Verdict, other: Verdict) -> bool:
-    return (one.entailed or 0.0) > (other.entailed or 0.0)
+        is_surer = (words.entailed or 0.0) > (verdict.entailed or 0.0)
+        found = words if is_surer and _is_restated(claim, reference, stated[j]) else verdict
+        if found.label is Label.ENTAILED and not is_answer:
+            if j not in read:
+                read[j] = Reference(reference, asked.language)
+            found = _with_changes(found, claim, read[j], stated[j])
+        decided[i, j] = with_values(
+            found, StatedValues(claim), stated[j], question if is_answer else None
+        )
+    return decided
 
 
 def _support(verdict: Verdict) -> float:

@@ -44,10 +44,10 @@ class SharedReads:
     async def run(self, begin: Callable[[Stop], Work], *, goes_on: bool = False) -> Decided:
         """Reads what one record needs, after older records, and waits for its verdicts.
 
-        Where the waiting task is cancelled, the record is left out from the next turn on.
+        If the waiting task is cancelled, the record is left out from the next turn on.
 
         Args:
-            begin: Called on the thread; loads the model where need be.
+            begin: Called on the thread; loads the model if need be.
             goes_on: Whether the record has been here before: it is older than all that wait.
 
         Raises:
@@ -92,7 +92,7 @@ def _turn(records: Sequence[_Record], stop: Stop) -> None:
     def stop_all() -> None:
         stop()
         if all(each.is_cancelled.is_set() for each in records):
-            raise InferenceStoppedError("the inference was stopped: nobody waits for its result")
+            raise InferenceStoppedError
 
     pairs = [pair for each in records for pair in each.pairs]
     try:
@@ -131,7 +131,7 @@ class _Record:
         def stop_this() -> None:
             stop()
             if self.is_cancelled.is_set():
-                raise InferenceStoppedError("the inference was stopped: nobody waits for it")
+                raise InferenceStoppedError
 
         try:
             self.encoder, self._reads = self._begin(stop_this)
@@ -148,7 +148,7 @@ class _Record:
     def is_open(self) -> bool:
         """Whether somebody still waits for verdicts; gives up the record where nobody does."""
         if self.is_cancelled.is_set() and not self.future.done():
-            self.fail(InferenceStoppedError("the inference was stopped: nobody waits for it"))
+            self.fail(InferenceStoppedError())
         return not self.future.done()
 
     def fail(self, error: BaseException) -> None:
