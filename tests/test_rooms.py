@@ -83,7 +83,7 @@ TRACING_ROOMS: Final[Mapping[str, frozenset[str]]] = {
     "spool": SHARED | {"job"},
     "records": SHARED | {"capture", "decide", "job", "spool"},
     "dispatch": SHARED | {"decide", "job", "records", "redact"},
-    "write": SHARED | {"decide", "job", "records"},
+    "write": SHARED | {"decide", "job", "records", "redact"},
     "deliver": SHARED | {"job", "lifecycle", "write"},
     "alert": SHARED | {"decide", "deliver", "estimates", "lifecycle", "write"},
     "options": SHARED

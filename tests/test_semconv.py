@@ -37,9 +37,7 @@ ATTRIBUTE_NAME: Final = re.compile(
 )
 
 NOT_ATTRIBUTES: Final = {
-    "claimspan.celery": "entry-point group of the integration with Celery",
     "claimspan.evaluate": "name of a Celery task",
-    "claimspan.evaluate_record": "name of a Celery task",
     "claimspan.chat_models": "entry-point group of the adapters of frameworks' models",
     "claimspan.checks": "entry-point group of what `claimspan doctor` looks at",
     "claimspan.commands": "entry-point group of the command line",

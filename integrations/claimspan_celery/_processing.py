@@ -43,8 +43,6 @@ WRITING_SECONDS: Final = 60
 """How long a worker may take to write scores; after it another may try. An exporter gives up after
 10 s by default, and is asked three times."""
 
-REPLY_SECONDS: Final = 3_600
-
 DEAD_LETTERS: Final = 1_000
 """Dead letters kept; the oldest makes way."""
 
@@ -192,14 +190,6 @@ class JobStore:
         kept = text if isinstance(text, str) else reprlib.repr(text)  # bounded in depth, too
         self.bury(json.dumps({"reason": reason, "message": kept[:MAX_REFUSED]}))
 
-    def reply(self, name: str, text: str) -> None:
-        """Put a text on the list of somebody who waits for it.
-
-        Raises:
-            ConfigError: There is no list.
-        """
-        raise ConfigError("a record of a file came, and there is no Redis to answer on")
-
 
 class RedisStore(JobStore):
     """Keeps it in Redis, under keys that begin with ``claimspan:``."""
@@ -285,13 +275,6 @@ class RedisStore(JobStore):
     def count(self, result: str) -> None:
         """Count in the hash ``claimspan:jobs``."""
         self._redis.hincrby(f"{PREFIX}:jobs", result, 1)
-
-    def reply(self, name: str, text: str) -> None:
-        """Put a text on a list, which goes away if nobody has taken it within an hour."""
-        pipe = self._redis.pipeline()
-        pipe.rpush(name, text)
-        pipe.expire(name, REPLY_SECONDS)
-        pipe.execute()
 
 
 class Processing:

@@ -1,27 +1,22 @@
-"""The Celery app of the workers: its settings, and its two tasks."""
+"""The Celery app of the workers: its settings, and its task."""
 
 from __future__ import annotations
 
-import json
 import logging
 import os
-import re
 import threading
 import time
-from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from opentelemetry.trace import TracerProvider
 
-from claimspan import RagRecord
 from claimspan.cost.budget import Budget
-from claimspan.errors import ConfigError
 from claimspan.evaluation.selection import MetricsLike, Selection, Thresholds
 from claimspan.judges import Judge
-from claimspan_celery._broker import EVALUATE, EVALUATE_RECORD, HIDDEN, MAX_BYTES, QUEUE, REPLIES
+from claimspan_celery._broker import EVALUATE, HIDDEN, QUEUE
 from claimspan_celery._inbox import guard_inbox
 from claimspan_celery._processing import (
     Disposal,
@@ -31,20 +26,17 @@ from claimspan_celery._processing import (
     Result,
     WorkerLimits,
 )
-from claimspan_tracing import Job, Outcome, Sink, Status
+from claimspan_tracing import Sink
 from claimspan_tracing.adapters import GroundTruthLike, Redactor, RemoteEvaluation, safe_text
 
 if TYPE_CHECKING:
     from celery import Celery
 
-__all__ = ["BROKER_VARIABLE", "is_redis", "make_worker_app"]
+__all__ = ["BROKER_VARIABLE", "make_worker_app"]
 
 _logger: Final = logging.getLogger("claimspan")
 
 BROKER_VARIABLE: Final = "CLAIMSPAN_BROKER_URL"
-
-# A message must not make a worker write to any other key.
-_REPLIES: Final = re.compile(re.escape(REPLIES) + "[0-9a-f]{32}")
 
 DEFAULT_BROKER: Final = "redis://localhost:6379/0"
 
@@ -98,7 +90,8 @@ def make_worker_app(
     from celery import Celery
 
     broker = broker or os.environ.get(BROKER_VARIABLE) or DEFAULT_BROKER
-    redis_url = redis_url or (broker if is_redis(broker) else None)
+    is_redis = broker.startswith(("redis://", "rediss://"))
+    redis_url = redis_url or (broker if is_redis else None)
     limits = limits or WorkerLimits()
     # Not the current app: the process may have an application's own.
     app = Celery("claimspan", broker=broker, set_as_current=False)
@@ -121,7 +114,7 @@ def make_worker_app(
         )
 
     store = JobStore() if redis_url is None else RedisStore(redis_url, limits.done_seconds)
-    guard_inbox(app, partial(_refuse, store), is_redis=is_redis(broker))
+    guard_inbox(app, partial(_refuse, store), is_redis=is_redis)
     _Tasks(app, queue, new_remote, store, limits).register()
     return app
 
@@ -158,7 +151,7 @@ def _settings(queue: str, limits: WorkerLimits) -> dict[str, Any]:
 
 
 class _Tasks:
-    """The tasks, and what each process of the worker makes for them."""
+    """The task, and what each process of the worker makes for it."""
 
     def __init__(
         self,
@@ -178,7 +171,7 @@ class _Tasks:
         self._making = threading.Lock()  # held by tasks alone, of which none runs where it forks
 
     def register(self) -> None:
-        """Register both tasks with the app, and what has to be done at its signals."""
+        """Register the task with the app, and what has to be done at its signals."""
         from celery import signals
 
         signals.task_revoked.connect(_count_expired(self._app, self._store), weak=False)
@@ -190,10 +183,6 @@ class _Tasks:
         @self._app.task(name=EVALUATE, bind=True, shared=False)
         def evaluate(task: Any, *args: Any, **kwargs: Any) -> None:
             self._evaluate(task, *args)
-
-        @self._app.task(name=EVALUATE_RECORD, bind=True, shared=False)
-        def evaluate_record(task: Any, *args: Any, **kwargs: Any) -> None:
-            self._evaluate_record(task, *args)
 
     def close(self, **of_signal: object) -> None:
         """Have the sinks deliver what waits, if this process has evaluated anything."""
@@ -218,9 +207,13 @@ class _Tasks:
     def _evaluate(self, task: Any, *args: object) -> None:
         from celery.exceptions import Reject
 
-        # Such as: Redis cannot be reached, no judge can be made. The job is not to blame.
-        with _given_back("a job"):
+        try:
             disposal = self._processing().process(*args[:2] if args else (None,))
+        # Such as: Redis cannot be reached, no judge can be made. The job is not to blame.
+        except Exception as error:  # noqa: BLE001 - the message goes back, whatever it was
+            _logger.warning("claimspan: a job goes back to the queue: %s", safe_text(error))
+            time.sleep(1.0)  # it is delivered again at once
+            raise Reject(type(error).__name__, requeue=True) from None
         if disposal.result is Result.REJECTED:
             raise Reject(disposal.result.value, requeue=False)
         if disposal.result is Result.AGAIN:
@@ -242,67 +235,6 @@ class _Tasks:
             )
         except Exception as error:  # noqa: BLE001 - no answer: the broker has the job still
             raise Reject(type(error).__name__, requeue=True) from None
-
-    def _evaluate_record(self, task: Any, *args: object) -> None:
-        """Evaluate a record of a file, and reply with the outcome, whatever it is."""
-        from celery.exceptions import Reject
-
-        try:
-            job, replies, index = _record_of(args)
-        except ConfigError as error:
-            _refuse(self._store, str(error), args[0] if args else None)
-            raise Reject("rejected", requeue=False) from None
-        with _given_back("a record"):
-            deliveries = self._store.delivered(f"record-{task.request.id}")
-            if deliveries > self._limits.max_deliveries:
-                reason = f"given up after {deliveries - 1} deliveries, none of which came to an end"
-                outcome = Outcome(status=Status.JUDGE_ERROR, reason=reason)
-            else:
-                outcome = self._processing().remote.evaluate(job, self._limits.job_seconds)
-            self._store.reply(replies, json.dumps([index, outcome.to_json()]))
-
-
-@contextmanager
-def _given_back(what: str) -> Generator[None]:
-    """Give a message back to its queue if anything is raised in a block."""
-    from celery.exceptions import Reject
-
-    try:
-        yield
-    except Exception as error:  # noqa: BLE001 - the message goes back, whatever it was
-        _logger.warning("claimspan: %s goes back to the queue: %s", what, safe_text(error))
-        time.sleep(1.0)  # it is delivered again at once
-        raise Reject(type(error).__name__, requeue=True) from None
-
-
-def _record_of(args: tuple[object, ...]) -> tuple[Job, str, int]:
-    """A job for a record that no trace belongs to, the list for its outcome, and its place."""
-    match args:
-        case (str(text), str(replies), int(index)) if _REPLIES.fullmatch(replies):
-            pass
-        case _:
-            raise ConfigError("it holds no record of a file")
-    if len(text) > MAX_BYTES:
-        raise ConfigError(f"it is longer than {MAX_BYTES:,} characters")
-    try:
-        record = RagRecord.model_validate_json(text)
-    except ValueError:
-        raise ConfigError("it holds no record of a file") from None
-    job = Job(
-        record=record,
-        trace_id="0" * 32,
-        span_id="0" * 16,
-        trace_flags=0,
-        route="",
-        started=0,
-        ended=0,
-    )
-    return job, replies, index
-
-
-def is_redis(url: str) -> bool:
-    """Whether a broker is a Redis, by its URL."""
-    return url.startswith(("redis://", "rediss://"))
 
 
 def _expiry(text: str | None) -> datetime | None:

@@ -192,13 +192,6 @@ def test_a_file_without_records_is_an_error(tmp_path: Path) -> None:
     assert isinstance(invoke("evaluate", str(tmp_path / "absent")).exception, FileError)
 
 
-def test_a_judge_for_workers_is_refused_as_they_have_one(records: Path) -> None:
-    result = invoke("evaluate", str(records), "--celery", "--judge", "lexical")
-
-    assert isinstance(result.exception, ConfigError)
-    assert "--judge and --celery do not go together" in str(result.exception)
-
-
 @pytest.mark.parametrize("output", ["out.jsonl", "out.json"])
 def test_an_answer_that_is_a_number_is_evaluated_and_gone_on_with(
     tmp_path: Path, output: str

@@ -35,7 +35,7 @@ def find(truths: GroundTruth, query: str) -> GroundTruthMatch | None:
     [
         (KNOWN, "Please, what was the capital expenditure of 3M in 2022?"),
         (KNOWN, "What was capital expenditures of 3M in 2022"),
-        (OTHER, "Which employees of the comittee signed the agreement with Adobe?"),
+        (OTHER, "Which employees of the committee signed the agreement with Adobe?"),
         ("Who won the cup of nations in 2022?", "In 2022, who won the cup of nations?"),
         ("What is the FY2022 revenue?", "what's the FY 2022 revenue, please"),
     ],

@@ -241,13 +241,6 @@ def test_options_without_a_judge_are_refused_with_the_way_to_name_one(
         default_judge()
 
 
-def test_options_that_the_workers_judge_would_not_get_are_refused(records: Path) -> None:
-    given = ("--celery", "--judge-option", "seed=1")
-    error = invoke("evaluate", str(records), *given).exception
-
-    assert "--judge-option and --celery do not go together" in str(error)
-
-
 def test_values_are_json_or_else_texts() -> None:
     given = ["a=1", "b=null", "c=true", 'd={"x": [1]}', "e=two words", "f=", "g=a=b", "h=Infinity"]
 

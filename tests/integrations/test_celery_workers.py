@@ -276,7 +276,7 @@ def test_what_is_no_message_is_counted_and_the_worker_goes_on(
 
 
 def test_a_task_that_no_worker_has_is_a_dead_letter_and_in_no_log(scene: Scene) -> None:
-    tasks = ("os.system", "claimspan.evaluate_later", "celery.chain")
+    tasks = ("os.system", "claimspan.evaluate_record", "celery.chain")
     for task in tasks:
         scene.app.send_task(task, args=[CANARY], queue="claimspan")
     scene.wait_for("rejected", len(tasks))
@@ -284,16 +284,6 @@ def test_a_task_that_no_worker_has_is_a_dead_letter_and_in_no_log(scene: Scene) 
     assert all(CANARY in letter["message"] for letter in letters(scene.redis))
     assert CANARY not in scene.worker.log
     assert scene.redis.client.hlen("claimspan:unacked") == 0
-
-
-def test_a_record_of_a_file_that_cannot_be_read_is_a_dead_letter(scene: Scene) -> None:
-    arguments = [CANARY, "another:key", 1]
-    scene.app.send_task("claimspan.evaluate_record", args=arguments, queue="claimspan")
-    scene.wait_for("rejected", 1)
-
-    (letter,) = letters(scene.redis)
-    assert CANARY in letter["message"]
-    assert CANARY not in scene.worker.log
 
 
 class _Touch:

@@ -196,12 +196,7 @@ __all__ = [
 
 
 def open_capture(monitor: Monitor, reader: Reader) -> Capture:
-    """Return the hooks for one framework.
-
-    Args:
-        monitor: Takes the records.
-        reader: Reads the framework's inputs and outputs.
-    """
+    """Return the hooks for one framework, whose inputs and outputs the reader knows."""
     return Capture(reader, monitor)
 
 
@@ -213,9 +208,7 @@ def guard_of(monitor: Monitor) -> Guard:
 def submit_ended(monitor: Monitor, tree: RunTree) -> None:
     """Submit a tree whose spans others have made and ended; scores go to a carrier span.
 
-    Args:
-        monitor: Takes the record.
-        tree: Its span stands for the ended root, and does not record.
+    The span of the tree stands for the ended root, and does not record.
     """
     engine = monitor.engine
     with engine.guard:
@@ -273,11 +266,7 @@ def sdk_provider(provider: TracerProvider | None) -> SdkTracerProvider:
 
 
 def write_to(monitor: Monitor, provider: TracerProvider) -> bool:
-    """Have a monitor write to a provider, if it was given none.
-
-    Returns:
-        Whether it does; False if it writes to another.
-    """
+    """Have a monitor write to a provider, if it was given none, and return whether it does."""
     return monitor.engine.write_to(provider)
 
 
@@ -301,10 +290,5 @@ def carriers_to(endpoint: str | None) -> CarrierProvider:
 
 
 def note_ended_exporters(monitor: Monitor, chain: object) -> None:
-    """Count the scores that a monitor writes from now on as lost.
-
-    Args:
-        monitor: If it writes to another provider, nothing changes.
-        chain: What the provider passes its spans to, whose exporters were shut down.
-    """
+    """Count the scores that a monitor writes from now on as lost, if it writes to this chain."""
     monitor.engine.note_ended_exporters(chain)

@@ -276,10 +276,6 @@ class AlertEvent:
 def check_measured(alerts: Iterable[Alert], selection: Selection) -> None:
     """Refuse alerts on scores that are not made: they would be silent for ever.
 
-    Args:
-        alerts: What is to be watched.
-        selection: What is measured.
-
     Raises:
         ConfigError: An alert is about a metric that is not chosen, or that there is not.
     """
@@ -399,13 +395,7 @@ class AlertSink:
     def __init__(
         self, alerts: Sequence[Alert], on_alert: OnAlert | None, guard: Guard | None = None
     ) -> None:
-        """Set the alerts; no thread starts yet.
-
-        Args:
-            alerts: What is watched.
-            on_alert: Called with each event; None calls nothing.
-            guard: Counts what a log provider of the application's raises.
-        """
+        """Set the alerts; the guard counts what a log provider of the application's raises."""
         self._guard = guard or Guard()
         self._windows: Final = [(alert, Window(alert)) for alert in alerts]
         self._delivery = Delivery[tuple[Window, Sample]]("alerts", self._count)

@@ -169,11 +169,7 @@ class ExitThreads:
         return done
 
     def forget(self, wanted: int) -> None:
-        """Begin anew in a forked child, which has none of the threads.
-
-        Args:
-            wanted: Number of threads that the first reservation starts beside its own.
-        """
+        """Begin anew in a forked child, which has none of the ``wanted`` threads."""
         self._guard = Guard()
         # Both may be used in a signal handler, and by the garbage collector.
         self._lock = threading.RLock()

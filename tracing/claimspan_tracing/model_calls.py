@@ -104,31 +104,19 @@ def package_of(kind: type, modules: re.Pattern[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ModelCall:
-    """What is known about one call of a model, beside what was read and answered."""
+    """What is known about one call of a model, beside what was read and answered.
+
+    The fields are those of a ``GeneratorRun``; empty and None stand for what is not known.
+    """
 
     response_id: str = ""
-    """The provider's id of the response; empty if unknown."""
-
     response_model: str = ""
-    """Name of the model that answered, which may be more precise than the one asked for."""
-
     finish_reason: str = ""
-    """Why the model ended, in the provider's words; empty if unknown."""
-
     input_tokens: int | None = None
-    """Tokens of the prompt, as the provider counted them."""
-
     output_tokens: int | None = None
-    """Tokens of the completion, as the provider counted them."""
-
     temperature: float | None = None
-    """The temperature that was asked for; None if the framework does not show it."""
-
     top_p: float | None = None
-    """The share of probability to choose from that was asked for; None as above."""
-
     max_tokens: int | None = None
-    """Most tokens of the completion that were asked for; None as above."""
 
 
 NOT_KNOWN: Final = ModelCall()

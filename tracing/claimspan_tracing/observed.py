@@ -66,13 +66,7 @@ class ObservedRecord:
     """
 
     def __init__(self, capture: Capture, root: Run | None, feedback: Feedback) -> None:
-        """Begin a record.
-
-        Args:
-            capture: Takes the runs.
-            root: The root that was started; None if nothing is captured.
-            feedback: Takes what users say.
-        """
+        """Begin a record below a root that was started; None if nothing is captured."""
         self._capture = capture
         self._root = root
         self._feedback = feedback
@@ -206,15 +200,7 @@ def open_record(
     inputs: object,
     metadata: Mapping[str, object] | None,
 ) -> ObservedRecord:
-    """Start the root of a record.
-
-    Args:
-        capture: Takes the runs.
-        feedback: Takes what users say.
-        name: What the pipeline is called.
-        inputs: What went in: the query, or the arguments of a function.
-        metadata: What the application knows about the query.
-    """
+    """Start the root of a record: a query went in, or the arguments of a function."""
     run_id = object()
     capture.start(run_id, None, RunKind.CHAIN, name, inputs, metadata)
     return ObservedRecord(capture, capture.run(run_id), feedback)

@@ -30,6 +30,7 @@ from claimspan_tracing.decide.status import Status
 from claimspan_tracing.deliver.delivery import DeliveringSinks
 from claimspan_tracing.dispatch.daemon_executor import DaemonExecutor
 from claimspan_tracing.dispatch.evaluator import Evaluator
+from claimspan_tracing.dispatch.judging import MAX_THREADS
 from claimspan_tracing.dispatch.loop_thread import LoopThread
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.job import Job, Outcome
@@ -52,9 +53,6 @@ GRACE_SECONDS: Final = 2.0
 CLOSE_SECONDS: Final = 5.0
 """How long sinks may deliver at the end: as long as a monitor's ``exit_timeout``. What stops a
 worker commonly waits 10 s before it is killed."""
-
-MAX_THREADS: Final = 8
-"""Threads that one process gives its judges, one after the other; a blocked one cannot be ended."""
 
 LOOK_SECONDS: Final = 0.2
 """How often a process that judges a spool looks whether it is to go on."""

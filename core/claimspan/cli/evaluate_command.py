@@ -1,4 +1,4 @@
-"""The command ``claimspan evaluate``: evaluates a file of records, here or on Celery workers."""
+"""The command ``claimspan evaluate``: evaluates a file of records."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
-from importlib.metadata import entry_points
 from itertools import combinations
 from pathlib import Path
-from typing import Annotated, Final, Protocol, cast
+from typing import Annotated, Final
 
 import typer
 
@@ -33,10 +32,9 @@ from claimspan.comparison.compare import compare_files
 from claimspan.comparison.comparison import Comparison
 from claimspan.comparison.systems import read_system
 from claimspan.comparison.tables import as_text
-from claimspan.errors import ConfigError, MissingExtraError
+from claimspan.errors import ConfigError
 from claimspan.evaluation.evaluate import CONCURRENCY, judge_for
 from claimspan.evaluation.judgement import GOOD, LOW, UNKNOWN
-from claimspan.evaluation.result import Evaluation
 from claimspan.evaluation.selection import Selection
 from claimspan.files.arrow import ParquetFormat
 from claimspan.files.names import Columns
@@ -48,7 +46,6 @@ from claimspan.judges.protocol import Judge
 from claimspan.metrics.catalogue import CATALOGUE, in_order
 from claimspan.metrics.compute import Undefined
 from claimspan.progress import progress_bar
-from claimspan.records import RagRecord
 from claimspan.report import render_report
 from claimspan.report.evaluated import entry_of_evaluation
 from claimspan.results.rag_results import RagResultsFile
@@ -57,11 +54,7 @@ from claimspan.results.result_file import ResultFile
 from claimspan.results.rows import ResultRow, Summary, write_parquet, write_table
 from claimspan.text.visible import visible
 
-__all__ = ["Done", "Workers", "evaluate_command"]
-
-WORKERS: Final = "claimspan.celery"
-"""Entry-point group of what evaluates records on workers: core imports no Celery."""
-
+__all__ = ["evaluate_command"]
 SOME_FAILED: Final = 1
 """Exit code if some records have no evaluation, or rows were skipped; the output says why."""
 
@@ -94,32 +87,6 @@ class UndefinedRule(StrEnum):
 
     OMIT = "omit"
     ZERO = "zero"
-
-
-Done = Callable[[int, Evaluation], None]
-"""Takes the place of a record and its evaluation, in the order in which they come."""
-
-OnWorkers = Callable[[Iterable[tuple[int, RagRecord]], Done], None]
-
-
-class Workers(Protocol):
-    """Has records evaluated on workers elsewhere; the entry point ``evaluate``."""
-
-    def __call__(
-        self,
-        records: Iterable[tuple[int, RagRecord]],
-        done: Done,
-        *,
-        broker: str | None,
-        queue: str,
-        patience_seconds: float,
-    ) -> None:
-        """Evaluate records with their places, and call ``done`` with each.
-
-        Raises:
-            ClaimspanError: The broker cannot be reached, or no worker answers.
-        """
-        ...
 
 
 def evaluate_command(
@@ -162,19 +129,6 @@ def evaluate_command(
     concurrency: Annotated[
         int, typer.Option(help="Records under evaluation at once.", min=1)
     ] = CONCURRENCY,
-    celery: Annotated[
-        bool, typer.Option("--celery", help="Evaluate on the workers of `claimspan worker`.")
-    ] = False,
-    broker: Annotated[
-        str | None,
-        typer.Option(
-            envvar="CLAIMSPAN_BROKER_URL", help="With --celery: URL of the broker, a Redis."
-        ),
-    ] = None,
-    queue: Annotated[str, typer.Option(help="With --celery: the queue.")] = "claimspan",
-    patience: Annotated[
-        float, typer.Option(help="With --celery: seconds without any result to wait.", min=1)
-    ] = 600.0,
     compare: Annotated[
         Path | None,
         typer.Option(
@@ -198,17 +152,12 @@ def evaluate_command(
     progress: Progress = None,
     as_json: AsJson = False,
 ) -> None:
-    """Evaluate a file of records, here or on Celery workers.
+    """Evaluate a file of records.
 
     Rows that are no records are skipped and counted. Exits with 1 if a row was skipped, or a
     record could not be evaluated, and with 2 if there is nothing to evaluate.
     """
     choice = {"--metrics": metrics, "--criterion": criteria, "--threshold": thresholds}
-    of_workers = {"--judge": judge, "--judge-option": judge_options, **choice}
-    if celery and (given := [name for name, value in of_workers.items() if value is not None]):
-        raise ConfigError(
-            f"{', '.join(given)} and --celery do not go together: the workers have theirs"
-        )
     # Before anything is read: the file of skipped rows is in place when the input is read again.
     views = _Views(csv, parquet, report)
     _refuse_shared_files(
@@ -246,13 +195,11 @@ def evaluate_command(
         # Not if every claim and label is recorded: a judge may need a key. The judge is made after
         # the file was checked: a model may take a minute to load, and a mistake in the file is to
         # be said at once.
-        chosen = on_workers = None
-        if run.left_to_judge and celery:
-            on_workers = _on_workers(broker, queue, patience)
-        elif run.left_to_judge:
+        chosen = None
+        if run.left_to_judge:
             chosen = judge_for(selection, judge_from(judge, judge_options))
         with _told_where_it_stops(run, output):
-            run.evaluate(chosen, concurrency=concurrency, on_workers=on_workers, progress=progress)
+            run.evaluate(chosen, concurrency=concurrency, progress=progress)
         write_views(run, progress)
     found = compare_files([compare, output], progress=progress) if compare and output else None
     typer.echo(_as_json(run, found, views) if as_json else visible(_as_table(run, found, views)))
@@ -272,14 +219,6 @@ def _refuse_shared_files(
                 f"{one} and {other} are one file, {str(its_path)!r}, which {other} would replace: "
                 f"give another path with {other}"
             )
-
-
-def _on_workers(broker: str | None, queue: str, patience: float) -> OnWorkers:
-    found = entry_points(group=WORKERS, name="evaluate")
-    if not found:
-        raise MissingExtraError("celery", "celery")
-    workers = cast("Workers", next(iter(found)).load())
-    return partial(workers, broker=broker, queue=queue, patience_seconds=patience)
 
 
 @contextmanager
@@ -319,7 +258,6 @@ class _Run:
         """Records that are still to be evaluated, and of which claims or labels are missing."""
         self._undefined: Final[Undefined] = undefined
         self._left_to_evaluate = 0
-        self._under_way: dict[int, RagRecord] = {}
         self._advance: Callable[[], None] = lambda: None
 
     def check(self, *, strict: bool, skipped: Path | None) -> None:
@@ -354,37 +292,19 @@ class _Run:
             self.output.check(n_done)
 
     def evaluate(
-        self,
-        judge: Judge | None,
-        *,
-        concurrency: int,
-        on_workers: OnWorkers | None = None,
-        progress: bool | None = None,
+        self, judge: Judge | None, *, concurrency: int, progress: bool | None = None
     ) -> None:
-        """Evaluate what is left, here or by ``on_workers``.
-
-        A judge is None if nothing is left to ask for, or if workers have theirs.
+        """Evaluate what is left; a judge is None if nothing is left to ask for.
 
         Raises:
-            ConfigError: The results cannot be written, or workers cannot go on with a record.
+            ConfigError: The results cannot be written.
         """
         if self.output is not None:
             self.output.open(self.summary.add, self._undefined)
         try:
             bar = progress_bar("evaluating", total=self._left_to_evaluate, show=progress)
             with bar as self._advance:
-                if on_workers is None:
-                    asyncio.run(self._evaluate_here(judge, concurrency, self._left()))
-                else:
-                    # First what needs no judge any more, so that nothing waits for workers if
-                    # nothing is left for them. One at a time: there is no judge to wait for.
-                    complete = (
-                        (row, known)
-                        for row, known in self._left()
-                        if is_complete(row.record, known)
-                    )
-                    asyncio.run(self._evaluate_here(None, 1, complete))
-                    on_workers(self._for_workers(), self._done)
+                asyncio.run(self._evaluate_left(judge, concurrency))
         except BaseException:
             # What has ended the run is to be said, and not that a full disk has no room for a
             # checkpoint either. Nothing is lost without one: the lines beside it have it all.
@@ -395,18 +315,17 @@ class _Run:
         if self.output is not None:
             self.output.close()
 
-    async def _evaluate_here(
-        self, judge: Judge | None, concurrency: int, rows: Iterator[tuple[InputRow, Recorded]]
-    ) -> None:
+    async def _evaluate_left(self, judge: Judge | None, concurrency: int) -> None:
+        # Only records under evaluation are kept, so memory does not grow with the file.
+        left = (row for row in self.file.records() if not self._is_done(row))
+
         async def evaluate_next() -> None:
             # Few tasks take from one iterator: a big file does not become as many tasks at once.
-            for row, recorded in rows:
-                # Only records under evaluation are kept, so memory does not grow with the file.
-                self._under_way[row.index] = row.record
+            for row in left:
                 evaluation = await evaluate_recorded(
-                    row.record, recorded, judge, self._undefined, self.selection
+                    row.record, self._recorded(row), judge, self._undefined, self.selection
                 )
-                self._done(row.index, evaluation)
+                self._add(ResultRow.of(row.index, row.record, evaluation))
 
         await asyncio.gather(*(evaluate_next() for _ in range(concurrency)))
 
@@ -416,28 +335,7 @@ class _Run:
     def _recorded(self, row: InputRow) -> Recorded:
         return row.recorded if self.output is None else self.output.recorded(row)
 
-    def _left(self) -> Iterator[tuple[InputRow, Recorded]]:
-        """What is left to evaluate, with what is known of it, as it is taken up."""
-        for row in self.file.records():
-            if not self._is_done(row):
-                yield row, self._recorded(row)
-
-    def _for_workers(self) -> Iterator[tuple[int, RagRecord]]:
-        for row, recorded in self._left():
-            if is_complete(row.record, recorded):
-                continue
-            if not recorded.is_empty:
-                raise ConfigError(
-                    f"{self.file.unit} {row.place} has some claims or labels already, and workers "
-                    "would ask for all of them: leave out --celery"
-                )
-            self._under_way[row.index] = row.record
-            yield row.index, row.record
-
-    def _done(self, index: int, evaluation: Evaluation) -> None:
-        row = ResultRow.of(index, self._under_way.pop(index), evaluation)
-        # Workers have no such option.
-        row = row.measured("zero") if self._undefined == "zero" else row
+    def _add(self, row: ResultRow) -> None:
         self.summary.add(row)
         if self.output is not None:
             self.output.add(row)

@@ -46,7 +46,7 @@ SUMMARIES: Final = {
     "demo": "Run a real RAG pipeline on this machine and evaluate it.",
     "doctor": "Check tracer provider, exporter, judge and ground truth, and say what to do.",
     "estimate": "Estimate what evaluating a file will cost.",
-    "evaluate": "Evaluate a file of records, here or on Celery workers.",
+    "evaluate": "Evaluate a file of records.",
     "gate": "Fail if scores are too low, or worse than before.",
     "judge-agreement": "Measure how far judges agree with human labels.",
     "label": "Make a page that opens offline, on which people label claims.",

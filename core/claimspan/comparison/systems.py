@@ -27,6 +27,7 @@ __all__ = [
     "lower_is_better",
     "read_system",
     "read_systems",
+    "system_names",
     "system_of_rows",
 ]
 
@@ -140,18 +141,27 @@ def lower_is_better(systems: Iterable[System], metric: str) -> bool | None:
 
 
 def read_systems(paths: Sequence[Path]) -> list[System]:
-    """Read a file of results for each system, named after it, or by its path if two share a name.
+    """Read a file of results for each system, with the names of ``system_names``.
 
     Raises:
-        ConfigError: A path is given twice.
+        ConfigError: A file is given twice.
     """
-    if len(set(paths)) < len(paths):
+    names = system_names(paths)
+    return [read_system(path, name=name) for path, name in zip(paths, names, strict=True)]
+
+
+def system_names(paths: Sequence[Path]) -> list[str]:
+    """Name each system after its file, or by its path if two files share a name.
+
+    Raises:
+        ConfigError: A file is given twice.
+    """
+    # By the file that a path leads to: a system beside itself would differ in nothing.
+    if len({path.resolve() for path in paths}) < len(paths):
         raise ConfigError("a file is given twice: give each system once")
+    # Runs often lie in a folder each, with files of one name.
     stems = [path.stem for path in paths]
-    return [
-        read_system(path, name=path.stem if stems.count(path.stem) == 1 else str(path))
-        for path in paths
-    ]
+    return [path.stem if stems.count(path.stem) == 1 else str(path) for path in paths]
 
 
 def read_system(path: Path, *, name: str | None = None) -> System:

@@ -100,8 +100,8 @@ class GroundTruth:
     different ground truths, the first one is used, and a warning names the lines.
 
     A similar query matches if it asks the same: with the same numbers, names, negations and
-    other words of content in the same order. Plurals, articles, forms of address and slips of the
-    pen do not count. A wrong ground truth would be worse than none.
+    other words of content in the same order. Plurals, articles and forms of address do not count.
+    A wrong ground truth would be worse than none.
     """
 
     def __init__(

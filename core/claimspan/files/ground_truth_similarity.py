@@ -12,7 +12,6 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Container, Iterable, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from claimspan.errors import ConfigError, GroundTruthError, MissingExtraError
@@ -54,15 +53,11 @@ class SimilarQueries:
         if not is_number or not 0 < threshold <= 1:
             hint = percent_hint(threshold)
             raise ConfigError(f"similarity is {threshold!r}: give a number above 0 up to 1{hint}")
-        self._is_same: Callable[[str, str], bool] = _may_ask_the_same
         if embed is None:
-            self._candidates = _by_letters(queries, threshold)
-            # A word that stands in some known query is a word, and no slip for one that looks like
-            # it.
-            vocabulary = {_singular(word) for query in queries for word in _said(query)}
-            self._is_same = partial(_asks_the_same, is_word=vocabulary.__contains__)
+            self._candidates, self._is_same = _by_letters(queries, threshold), _asks_the_same
         else:
             self._candidates = _by_embedding(queries, threshold, embed)
+            self._is_same = _may_ask_the_same
 
     def find(self, query: str) -> tuple[str, float] | None:
         """Return the most similar known query that asks the same, with its similarity, 0 to 1."""
@@ -183,11 +178,6 @@ _NUMERALS: Final = frozenset(CARDINALS) | frozenset(
 )
 """Numbers in words. "Ein" and "en" are articles as well, and are not among them."""
 
-_MIN_TRANSPOSED: Final = 10
-_MIN_DOUBLED: Final = 7
-"""Letters from which a slip of the pen is told from another word: "causally" and "casually",
-"complaint" and "compliant", "desert" and "dessert" are shorter."""
-
 _NO_PLURALS: Final = frozenset("customs damages goods minutes premises proceeds spirits".split())
 """Words that mean something else without their "s", as in "the customs of a port"."""
 
@@ -206,27 +196,20 @@ def normalise(query: str) -> str:
     return " ".join("".join(signs).split())
 
 
-def _asks_the_same(query: str, known: str, *, is_word: Callable[[str], bool]) -> bool:
-    """Whether two questions ask the same: the same words in the same order, up to slips of the pen.
+def _asks_the_same(query: str, known: str) -> bool:
+    """Whether two questions ask the same: the same words in the same order, up to plurals.
 
-    A number may stand elsewhere: "In 2019, who won?", "Who won in 2019?". What ``is_word`` knows is
-    a word of its own, so that it is no slip for another one.
+    A number may stand elsewhere: "In 2019, who won?", "Who won in 2019?".
     """
     (words, numbers), (others, other_numbers) = _parted(query), _parted(known)
     if numbers != other_numbers or len(words) != len(others):
         return False
     exact = _capitalised(query) | _capitalised(known)
-    for left, right in zip(words, others, strict=True):
-        if left == right:
-            continue
-        # "Hofmann" is no slip for "Hoffmann", and "Roberts" are no plural of "Robert".
-        if left in exact or right in exact:
-            return False
-        one, other = _singular(left), _singular(right)
-        # The words of all known queries are the dictionary: what stands there was meant.
-        if one != other and (is_word(one) or not _is_slip(one, other)):
-            return False
-    return True
+    # "Roberts" are no plural of "Robert".
+    return all(
+        left == right or (not exact & {left, right} and _singular(left) == _singular(right))
+        for left, right in zip(words, others, strict=True)
+    )
 
 
 def _may_ask_the_same(query: str, known: str) -> bool:
@@ -315,19 +298,3 @@ def _singular(word: str) -> str:
     if len(word) > 4 and word.isascii() and word.endswith("s") and word[-2] not in "suia":
         return word[:-1]
     return word
-
-
-def _is_slip(left: str, right: str) -> bool:
-    """Whether one is the other with two letters exchanged, or with one of a double letter."""
-    if len(left) == len(right):
-        differ = [i for i, (one, other) in enumerate(zip(left, right, strict=True)) if one != other]
-        # Hardly anybody mistypes the first letter, and "unclear" is not "nuclear".
-        if len(left) < _MIN_TRANSPOSED or len(differ) != 2 or not 0 < differ[0] == differ[1] - 1:
-            return False
-        first, second = differ
-        return left[first] == right[second] and left[second] == right[first]
-    short, long = sorted((left, right), key=len)
-    if len(short) < _MIN_DOUBLED or len(long) != len(short) + 1:
-        return False
-    doubles = (i for i in range(1, len(long)) if long[i] == long[i - 1])
-    return any(long[:i] + long[i + 1 :] == short for i in doubles)

@@ -16,44 +16,11 @@ from typing import Final
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from claimspan.errors import ConfigError
-from claimspan.evaluation.diagnosis import CLOSE_CALL
+from claimspan.evaluation.claims import ReportClaim
 from claimspan.evaluation.judgement import NEUTRAL, UNKNOWN, Assessment, Judgement
 from claimspan.records import Chunk
-from claimspan.verdicts import Claim, Label
 
 __all__ = ["ReportClaim", "ReportEntry", "ReportSystem", "TraceLinks"]
-
-
-class ReportClaim(Claim):
-    """A claim with its verdicts."""
-
-    label: Label | None = None
-    """A response claim against all chunks, or a ground-truth claim against the response.
-
-    None if the judge was undecided.
-    """
-
-    ground_truth_label: Label | None = None
-    """A response claim against the ground truth; None if undecided or without ground truth."""
-
-    confidence: float | None = None
-    """Probability of ``label``, 0 to 1; None if the judge gave only labels."""
-
-    entailed: float | None = None
-    """Highest probability that a chunk entails a response claim, or that the response entails a
-    ground-truth claim; None if the judge gave only labels."""
-
-    context_label: Label | None = None
-    """A response claim against all chunks read together; None if it is as ``label``, if the
-    judge was undecided, and if it reads each chunk on its own."""
-
-    supported_by: tuple[str, ...] = ()
-    contradicted_by: tuple[str, ...] = ()
-
-    @property
-    def is_close_call(self) -> bool:
-        """Whether the judge is so unsure of the label that a person should look."""
-        return self.confidence is not None and self.confidence < CLOSE_CALL
 
 
 class ReportEntry(BaseModel):

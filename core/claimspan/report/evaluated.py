@@ -5,12 +5,13 @@ These are the JSON lines of ``claimspan evaluate -o``, or RAGChecker's results i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final
 
 from claimspan.errors import FileError, NoRecordsError
+from claimspan.evaluation.claims import reported_claims
 from claimspan.evaluation.evaluate import run_to_end
 from claimspan.evaluation.judgement import judgement_of
 from claimspan.evaluation.result import Evaluation
@@ -19,16 +20,13 @@ from claimspan.files.jsonl import unreadable
 from claimspan.files.raw_rows import SkippedRow
 from claimspan.files.record_files import RecordFile
 from claimspan.files.record_rows import InputRow
-from claimspan.records import Chunk, RagRecord
-from claimspan.report.entries import ReportClaim, ReportEntry
+from claimspan.records import RagRecord
+from claimspan.report.entries import ReportEntry
 from claimspan.results.recorded_judge import evaluate_recorded
 from claimspan.results.rows import WANTED, ResultRow, read_lines
 from claimspan.results.rows import holds_results as has_lines_of_results
-from claimspan.verdicts import Claim, Label, VerdictMatrix
 
 __all__ = ["entry_of_evaluation", "holds_results", "read_results"]
-
-_T = TypeVar("_T")
 
 _LOOKED_AT: Final = 5
 """Records that tell whether a file holds results: some may not be evaluated yet."""
@@ -36,6 +34,7 @@ _LOOKED_AT: Final = 5
 
 def entry_of_evaluation(record: RagRecord, evaluation: Evaluation) -> ReportEntry:
     """Return the entry of a record that was evaluated from a file."""
+    response_claims, ground_truth_claims = reported_claims(record.chunks, evaluation)
     return ReportEntry(
         record_id=record.id,
         query=record.query,
@@ -43,20 +42,8 @@ def entry_of_evaluation(record: RagRecord, evaluation: Evaluation) -> ReportEntr
         # A blank one was not judged against, and the page would show an empty text for it.
         ground_truth=record.ground_truth or None,
         chunks=record.chunks,
-        response_claims=_claims(
-            record.chunks,
-            evaluation.response_claims,
-            evaluation.response_vs_chunks,
-            evaluation.response_vs_chunks,
-            truths=_merged(evaluation.response_vs_ground_truth),
-            together=_merged(evaluation.response_vs_context),
-        ),
-        ground_truth_claims=_claims(
-            record.chunks,
-            evaluation.ground_truth_claims,
-            evaluation.ground_truth_vs_response,
-            evaluation.ground_truth_vs_chunks,
-        ),
+        response_claims=response_claims,
+        ground_truth_claims=ground_truth_claims,
         claims_undecided=evaluation.undecided_claims,
         scores=dict(evaluation.metrics),
         undefined=dict(evaluation.undefined),
@@ -140,55 +127,3 @@ async def _recorded_entries(path: Path, skip: Callable[[int], None] | None) -> l
         shown = {"metrics": {**found.metrics, **known}, "undefined": undefined}
         entries.append(entry_of_evaluation(row.record, found.model_copy(update=shown)))
     return entries
-
-
-# --- claims with their verdicts -----------------------------------------------------------------
-
-
-def _claims(
-    chunks: Sequence[Chunk],
-    claims: Sequence[Claim],
-    judged: VerdictMatrix | None,
-    against_chunks: VerdictMatrix | None,
-    truths: Sequence[Label | None] = (),
-    together: Sequence[Label | None] = (),
-) -> tuple[ReportClaim, ...]:
-    """The claims of one text: with the labels of one matrix, and their chunks by another."""
-    labels = _merged(judged)
-    # How sure each label is, and how probable it is that the claim is entailed.
-    confidences, entailments = (judged.confidences, judged.entailments) if judged else ((), ())
-    return tuple(
-        ReportClaim(
-            text=claim.text,
-            # The sentence that the claim came from, unless it is the claim.
-            sentence=None if claim.sentence == claim.text else claim.sentence or None,
-            label=(label := _at(labels, index)),
-            ground_truth_label=_at(truths, index),
-            confidence=_at(confidences, index),
-            entailed=_at(entailments, index),
-            context_label=None if (joint := _at(together, index)) is label else joint,
-            supported_by=_ids(chunks, against_chunks, index, Label.ENTAILED),
-            contradicted_by=_ids(chunks, against_chunks, index, Label.CONTRADICTED),
-        )
-        for index, claim in enumerate(claims)
-    )
-
-
-def _ids(
-    chunks: Sequence[Chunk], matrix: VerdictMatrix | None, index: int, wanted: Label
-) -> tuple[str, ...]:
-    """Return the ids of the chunks with a label for one claim; the matrix has a column a chunk."""
-    if matrix is None:
-        return ()
-    # Strict: labels that were moved by one chunk would point at the wrong text.
-    pairs = zip(chunks, matrix[index], strict=True)
-    return tuple(chunk.id for chunk, cell in pairs if cell and cell.label is wanted)
-
-
-def _merged(matrix: VerdictMatrix | None) -> Sequence[Label | None]:
-    return [] if matrix is None else matrix.merged
-
-
-def _at(values: Sequence[_T | None], index: int) -> _T | None:
-    # Without a matrix the list is empty: nothing was checked, as if it were undecided.
-    return values[index] if index < len(values) else None

@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict
 from claimspan.errors import ConfigError, FileError
 from claimspan.evaluation.matrices import ground_truth_of
 from claimspan.evaluation.selection import Selection
-from claimspan.files.private import cannot_write, refuse_special
+from claimspan.files.private import cannot_write, open_private, refuse_special
 from claimspan.files.record_rows import InputRow, Recorded
 from claimspan.metrics.compute import Undefined
 from claimspan.records import RagRecord
@@ -133,7 +133,7 @@ class ResultFile:
         try:
             beside.unlink(missing_ok=True)  # of a run that has ended without a word
             # Put into place in one step.
-            with open(beside, "wb", opener=_private) as self._file:
+            with open(beside, "wb", opener=open_private) as self._file:
                 for row in _lines(self.path, ResultRow):
                     # Failures are tried again, and of a record that two runs have evaluated one
                     # line is enough.
@@ -193,11 +193,6 @@ class ResultFile:
         # power needs, and which costs milliseconds a line.
         self._file.flush()
         self._offsets[row.index] = offset
-
-
-def _private(path: str, flags: int) -> int:
-    """Open a file that its owner alone may read: it holds claims of answers and sources."""
-    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0), 0o600)
 
 
 def _lines(path: Path, kind: type[_T]) -> Iterator[_T]:

@@ -104,11 +104,7 @@ class ResultRow(BaseModel):
         )
 
     def measured(self, undefined: Undefined) -> ResultRow:
-        """Return the row with its metrics by a rule for those without a value.
-
-        Args:
-            undefined: ``"omit"`` or ``"zero"``, as in ``compute_metrics``.
-        """
+        """Return the row with its metrics by a rule for those without a value."""
         chosen = {*self.evaluation.metrics, *self.evaluation.undefined}
         found = measure(self.evaluation.matrices, metrics=chosen, undefined=undefined)
         others = {name: value for name, value in self.metrics.items() if name not in METRICS}

@@ -113,12 +113,7 @@ class Capture:
     """
 
     def __init__(self, reader: Reader, monitor: HasEngine) -> None:
-        """Connect an adapter to an engine.
-
-        Args:
-            reader: Reads the framework's objects, later, on the worker.
-            monitor: Its engine takes the trees.
-        """
+        """Connect an adapter, whose reader is asked later, on the worker, to a monitor's engine."""
         self._reader = reader
         self._monitor = monitor
 
@@ -366,9 +361,6 @@ def joined(root: Run) -> Generator[None]:
 
     A retriever and a model that are called in a plain function know nothing of each other, and
     their framework reports two roots. Within a record of ours they are runs of it.
-
-    Args:
-        root: Root of the record.
     """
     before = _record.get()
     _record.set(root)

@@ -40,13 +40,7 @@ class RunTable:
         *,
         max_tree_bytes: int = MAX_TREE_BYTES,
     ) -> None:
-        """Set the bounds.
-
-        Args:
-            max_trees: Open trees; beyond, the oldest is given up.
-            max_age_seconds: After this time a tree is given up.
-            max_tree_bytes: What one tree may keep alive; a larger one is not read.
-        """
+        """Set the bounds: open trees, their age, and what one of them may keep alive."""
         self.max_tree_bytes: Final = max_tree_bytes
         self._max_trees = max_trees
         self._given_up: dict[Hashable, None] = {}
@@ -134,11 +128,7 @@ class RunTable:
             return evicted
 
     def close(self, tree: RunTree, *, give_up: bool = False) -> bool:
-        """Remove every run of a tree; what its runs report later is ignored.
-
-        Args:
-            tree: The tree.
-            give_up: Remember its open runs, since its root has not ended.
+        """Remove every run of a tree; open ones are remembered if its root is given up.
 
         Returns:
             False if the tree was removed before: two threads may see the end of one answer.
@@ -161,11 +151,7 @@ class RunTable:
         return is_first
 
     def close_all(self) -> list[RunTree]:
-        """Remove every run, at a shutdown.
-
-        Returns:
-            The trees whose root was still open, oldest first.
-        """
+        """Remove every run; returns the trees whose root was still open, oldest first."""
         with self._lock:
             trees = [root.tree for root in self._roots.values()]
         return [tree for tree in trees if self.close(tree, give_up=True)]

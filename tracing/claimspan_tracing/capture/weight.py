@@ -36,14 +36,7 @@ def weigh_tree(tree: RunTree, guard: Guard) -> None:
 
 
 def add_weight(tree: RunTree, values: list[object], reader: Reader, guard: Guard) -> None:
-    """Add to the size of a tree what some values keep alive; does not raise.
-
-    Args:
-        tree: Lets go of its texts if it grows beyond its bound: the queue will refuse it.
-        values: Inputs and outputs of its runs; emptied.
-        reader: Knows the framework's objects.
-        guard: Counts what fails.
-    """
+    """Add to the size of a tree what some values keep alive, and empty them; does not raise."""
     try:
         tree.size += weigh(values, reader, tree.weighed)
     except Exception as error:  # noqa: BLE001 - a run of unknown size still has to end

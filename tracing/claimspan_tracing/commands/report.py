@@ -10,6 +10,7 @@ from typing import Annotated, Final
 
 import typer
 
+from claimspan.comparison.systems import system_names
 from claimspan.errors import ConfigError, NoRecordsError
 from claimspan.files.jsonl import other_kinds
 from claimspan.files.private import refuse_input, write_private
@@ -85,15 +86,9 @@ def report(
     output = output or Path(_NAMES[chosen])
     refuse_input(output, files, option="-o")
     links = None if trace_url is None else TraceLinks(trace_url)
-    # By the file that a path leads to: a system beside itself would differ in nothing.
-    if len({path.resolve() for path in files}) < len(files):
-        raise ConfigError("a file is given twice: give each system once")
     systems: list[ReportSystem] = []
     broken: list[Skipped] = []
-    # Runs often lie in a folder each, with files of one name: then the path tells them apart.
-    stems = [path.stem for path in files]
-    for path in files:
-        name = path.stem if stems.count(path.stem) == 1 else str(path)
+    for path, name in zip(files, system_names(files), strict=True):
         skipped = Skipped(path, strict=strict)
         try:
             system = read_system(path, name, skipped)

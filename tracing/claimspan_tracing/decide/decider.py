@@ -113,15 +113,7 @@ class Decider:
         *,
         room: Callable[[], Room | None] = lambda: None,
     ) -> None:
-        """Set who decides.
-
-        Args:
-            sampler: Decides on the facts of a record.
-            fullness: Returns how full the judge's share of the queue is, 0 to 1.
-            guard: Counts what the sampler raises.
-            overload: Lowers rates while that share is full; None makes one.
-            room: Returns the room for evaluations; None if nothing is known.
-        """
+        """Set who decides; ``fullness`` is that of the judge's share of the queue, 0 to 1."""
         self._sampler = sampler
         self._fullness = fullness
         self._guard = guard

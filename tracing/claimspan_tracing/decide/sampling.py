@@ -245,15 +245,10 @@ def is_share(value: object) -> bool:
 
 
 def checked_share(name: str, value: float, wanted: str = "a share between 0.0 and 1.0") -> float:
-    """Return a number from 0 to 1.
-
-    Args:
-        name: What it was given as, for the message.
-        value: As given, of any type.
-        wanted: What to give in its place.
+    """Return a number from 0 to 1 that was given as ``name``.
 
     Raises:
-        ConfigError: It is none.
+        ConfigError: It is none; says to give what is ``wanted``.
     """
     if not is_share(value):
         raise ConfigError(f"{name} is {value!r}: give {wanted}{percent_hint(value)}")

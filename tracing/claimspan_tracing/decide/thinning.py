@@ -86,11 +86,7 @@ class Overload:
         self._lock = threading.RLock()
 
     def factor(self, fullness: float) -> float:
-        """Return what the rate is multiplied with, after a step if one is due.
-
-        Args:
-            fullness: How full the judge's share of the queue is, 0 to 1.
-        """
+        """Return what the rate is multiplied with, by how full the queue is; a step may be due."""
         with self._lock:
             now = self._clock()
             if self._last_step is None or now - self._last_step >= STEP_SECONDS:

@@ -132,7 +132,7 @@ def _chunks(job: Job, evaluation: Evaluation) -> Iterator[ScoredChunk]:
             column = judged.get(_key(chunk), ())
             # Undefined is not 0: a chunk that was not judged to the end has no score.
             if column and None not in column:
-                share = _share(column)
+                share = column.count(Label.ENTAILED) / len(column)
                 yield ScoredChunk(
                     span_id=run.span_id, position=position, is_relevant=share > 0, score=share
                 )
@@ -140,10 +140,6 @@ def _chunks(job: Job, evaluation: Evaluation) -> Iterator[ScoredChunk]:
 
 def _key(chunk: Chunk) -> tuple[str, str]:
     return chunk.id, chunk.text
-
-
-def _share(column: Sequence[Label | None]) -> float:
-    return sum(label is Label.ENTAILED for label in column) / len(column)
 
 
 _Refused = Mapping[int, DeliveryError]

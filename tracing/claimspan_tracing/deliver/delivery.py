@@ -309,12 +309,7 @@ class Calls(Delivery[_T]):
     """
 
     def __init__(self, name: str, call: Callable[[_T], object]) -> None:
-        """Set what is called; no thread starts yet.
-
-        Args:
-            name: The option that the function was given as, for the thread and the log.
-            call: The function; what it returns is ignored.
-        """
+        """Set what is called, and the option that it was given as, for the thread and the log."""
         self._call = call
         # One loop for all calls, so that a client keeps its connections from one to the next. Of
         # the thread, since a forked child must not use that of its parent.
@@ -358,7 +353,6 @@ class ResultSink(Calls[Finished]):
     """Hands every record that was evaluated to the function of the option ``on_result``."""
 
     def __init__(self, on_result: OnResult) -> None:
-        """Set the function; no thread starts yet."""
         super().__init__("on_result", on_result)
 
     def write(self, finished: Finished) -> None:

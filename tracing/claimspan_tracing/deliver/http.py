@@ -150,15 +150,6 @@ class Backend:
         ) as client:
             return await work(Connection(self, client))
 
-    def check_silence(self) -> None:
-        """Raise if the backend has asked for no requests yet.
-
-        Raises:
-            RefusalError: It has.
-        """
-        if left := self.silent_seconds:
-            raise RefusalError(f"{self.name} asks to wait for {left:.0f} s more", status=429)
-
     @property
     def silent_seconds(self) -> float:
         """For how long the backend has asked for no requests yet; 0 if it has not."""
@@ -176,7 +167,6 @@ class Connection:
     """
 
     def __init__(self, backend: Backend, client: httpx.AsyncClient) -> None:
-        """Set where requests go."""
         self._backend = backend
         self._client = client
         self._away: DeliveryError | None = None
@@ -190,12 +180,7 @@ class Connection:
         return await self._request("GET", path, None)
 
     async def post(self, path: str, body: JsonValue, *, answer: str) -> None:
-        """Send a value to a path.
-
-        Args:
-            path: Behind the address.
-            body: The value.
-            answer: Name that the answer has if the value was taken.
+        """Send a value to a path, whose answer has the name ``answer`` if the value was taken.
 
         Raises:
             DeliveryError: The backend refuses, does not answer, or says something else.
@@ -220,7 +205,9 @@ class Connection:
     async def _request(self, method: str, path: str, content: str | None) -> JsonValue:
         if self._away is not None:
             raise self._away
-        self._backend.check_silence()
+        if left := self._backend.silent_seconds:
+            name = self._backend.name
+            raise RefusalError(f"{name} asks to wait for {left:.0f} s more", status=429)
         try:
             async with asyncio.timeout(REQUEST_SECONDS):
                 return await self._exchange(method, path, content)

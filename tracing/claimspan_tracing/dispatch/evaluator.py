@@ -51,14 +51,7 @@ FirstLook = Callable[[Job, float], Awaitable[Decision]]
 def first_look_of(
     decider: Decider, guard: Guard, budget: Budget | None = None, judging: Judging | None = None
 ) -> FirstLook | None:
-    """Return the first look that a decider's sampler asks for; None if it has no first judge.
-
-    Args:
-        decider: Asks the sampler.
-        guard: Counts what the judge raises.
-        budget: Bounds the first judge, beside a budget of its own.
-        judging: Has the first judge evaluate a record under the budget; None does it here.
-    """
+    """Return the first look that a decider's sampler asks for; None if it has no first judge."""
     judge = decider.first_judge
     if judge is None:
         return None
@@ -146,15 +139,7 @@ class Evaluator:
             return FAILED_INSIDE
 
     async def evaluate(self, job: Job, seconds: float) -> Outcome:
-        """Evaluate a job.
-
-        Args:
-            job: What to evaluate.
-            seconds: Time that the evaluation may take.
-
-        Returns:
-            What must not be seen is taken out of it.
-        """
+        """Evaluate a job within some time; what must not be seen is taken out of the outcome."""
         outcome = await self._decided(job, seconds)
         if self.redaction is None:
             return outcome

@@ -47,6 +47,7 @@ __all__ = [
     "CONCURRENCY",
     "DEADLINE_SECONDS",
     "LATE_CONCURRENCY",
+    "MAX_THREADS",
     "STEP_CHARACTERS",
     "JudgeThread",
     "LocalDispatcher",
@@ -266,19 +267,11 @@ class JudgeThread:
         return asked_at is not None and time.monotonic() - asked_at > DEADLINE_SECONDS
 
     def start(self) -> None:
-        """Start the thread.
-
-        Raises:
-            RuntimeError: The interpreter is shutting down.
-        """
+        """Start the thread; raises ``RuntimeError`` if the interpreter is shutting down."""
         self._thread.start()
 
     def call(self, callback: Callable[[], object]) -> None:
-        """Run a callback on the thread.
-
-        Raises:
-            RuntimeError: As ``fill``.
-        """
+        """Run a callback on the thread; raises as ``fill``."""
         self._thread.call(callback)
 
     def fill(self) -> None:
@@ -293,11 +286,7 @@ class JudgeThread:
             self._ask(self._fill)
 
     def make_late(self, key: JobKey) -> None:
-        """Move a job whose hold is over out of the concurrency limit, so that the next can begin.
-
-        Raises:
-            RuntimeError: As ``fill``.
-        """
+        """Move a job whose hold is over out of the concurrency limit; raises as ``fill``."""
         self._ask(self._make_late, key)
 
     def stop(self, timeout: float) -> None:

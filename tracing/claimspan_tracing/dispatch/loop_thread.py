@@ -80,11 +80,7 @@ class Worker:
                 self._thread.call(self._drain)
 
     def call(self, callback: Callable[[*_Ts], object], *args: *_Ts) -> None:
-        """Run a callback on the worker's thread.
-
-        Raises:
-            RuntimeError: As ``wake``.
-        """
+        """Run a callback on the worker's thread; raises as ``wake``."""
         self._thread.call(callback, *args)
 
     def call_later(self, seconds: float, callback: Callable[[], object]) -> asyncio.TimerHandle:
@@ -172,11 +168,7 @@ class LoopThread:
         self._started().call_soon_threadsafe(callback, *args, context=free_context())
 
     def submit(self, work: Coroutine[object, object, _T]) -> Future[_T]:
-        """Run a coroutine as a task; to cancel the future cancels it. From any other thread.
-
-        Raises:
-            RuntimeError: As ``call``.
-        """
+        """Run a coroutine as a task, from any other thread; to cancel the future cancels it."""
         try:
             loop = self._started()
         except RuntimeError:

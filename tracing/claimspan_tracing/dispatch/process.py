@@ -271,13 +271,7 @@ class JudgeProcess:
     def __init__(
         self, specs: Sequence[JudgeSpec], selections: Sequence[Selection], max_cpu_share: float
     ) -> None:
-        """Prepare; nothing is started yet.
-
-        Args:
-            specs: What the judges are made from.
-            selections: What each of them measures.
-            max_cpu_share: Share of a core that the process may take.
-        """
+        """Prepare; nothing is started yet."""
         self._supervisor: _Supervisor | None = None
         self.pace = CpuShare(max_cpu_share)
         """Counts what the process computes."""
@@ -289,12 +283,7 @@ class JudgeProcess:
         """What the next process is told."""
 
     def judging(self, judge: int, budget: Budget | None) -> Judging:
-        """Return what evaluates with one of the judges.
-
-        Args:
-            judge: Its place in the specs.
-            budget: Bounds it; counted in this process.
-        """
+        """Return what evaluates with the judge at that place of the specs, under a budget."""
         return partial(self._evaluate, judge, budget)
 
     def count_with(self, pace: CpuShare) -> None:

@@ -58,11 +58,6 @@ class Announcements:
     """Says each thing once for a monitor; safe to use from any thread."""
 
     def __init__(self, settings: Settings) -> None:
-        """Say nothing yet.
-
-        Args:
-            settings: The options of the monitor, which the first line is about.
-        """
         self._settings = settings
         self._lock = threading.Lock()
         self._said: set[tuple[str, str]] = set()

@@ -65,15 +65,7 @@ _current: Final[ContextVar[_Collection | None]] = ContextVar("claimspan_collecte
 
 @contextmanager
 def collected_records(settings: Settings, feedback: _Feedback) -> Generator[list[CapturedRecord]]:
-    """Collect the records of a monitor that start in this context.
-
-    Args:
-        settings: Those of the monitor, which tell its records from those of others.
-        feedback: Takes what users say.
-
-    Yields:
-        The records, in the order of their start; they are added as they start.
-    """
+    """Collect a monitor's records that start in this context; they are added as they start."""
     before = _current.get()
     records: list[CapturedRecord] = []
     _current.set(_Collection(settings, feedback, records, before))
@@ -85,12 +77,7 @@ def collected_records(settings: Settings, feedback: _Feedback) -> Generator[list
 
 
 def note_root(context: SpanContext, settings: Settings) -> None:
-    """Add a root to the blocks that it has started in; on the application's thread.
-
-    Args:
-        context: Of the root span.
-        settings: Those of the monitor.
-    """
+    """Add a root to the blocks that it has started in; on the application's thread."""
     collection = _current.get()
     while collection is not None:
         if collection.settings is settings and context.is_valid:

@@ -92,11 +92,7 @@ class Evaluations:
     # --- the life of it, on any thread ---
 
     def start(self) -> None:
-        """Get ready, with the first record.
-
-        Raises:
-            RuntimeError: The interpreter is shutting down.
-        """
+        """Get ready, with the first record; as ``Dispatcher.start``."""
         self.dispatcher.start(self._deliver)
         with self._starting:  # two threads may bring the first record at once
             if self.records.spool is None or self._takes_up or self._is_stopping:
@@ -152,13 +148,7 @@ class Evaluations:
     # --- to the judge ---
 
     def dispatch(self, record: Record, judged: Job, shown: Job) -> None:
-        """Have a record evaluated, and bound how long its spans are held.
-
-        Args:
-            record: It was read.
-            judged: What the judge gets.
-            shown: What everybody else gets: the same job, or the same without what was redacted.
-        """
+        """Have a record evaluated that was read, and bound how long its spans are held."""
         left = DEADLINE_SECONDS
         if not judged.root_ended:
             left = record.accepted_at + self.hold_seconds - time.monotonic()
@@ -170,13 +160,7 @@ class Evaluations:
         self._hand_over(record)
 
     def dispatch_ended(self, judged: Job, shown: Job, context: Context) -> None:
-        """Have a job evaluated whose record has reached its state; scores go to a carrier.
-
-        Args:
-            judged: What the judge gets; its root has ended.
-            shown: What everybody else gets.
-            context: Context variables of the request.
-        """
+        """Have a job evaluated whose record has reached its state; scores go to a carrier."""
         record = Record(judged.key, INVALID_SPAN, None, context, is_open=False, job=shown)
         if self.records.add(record):
             self._begin(record, judged, DEADLINE_SECONDS)

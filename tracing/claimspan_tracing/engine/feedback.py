@@ -114,13 +114,7 @@ class FeedbackDesk:
         return None if early is None else early[0]
 
     def keep(self, job: Job, shown: Job, context: Context) -> None:
-        """Keep a record that was not sampled, if feedback about it may change that.
-
-        Args:
-            job: What the judge would get.
-            shown: What everybody else would get.
-            context: Context variables of the request.
-        """
+        """Keep a record that was not sampled, if feedback about it may change that."""
         # Evaluation that was switched off stays off.
         by_request = job.decision is not None and job.decision.reason in BY_REQUEST
         if not self._keeps or by_request:
@@ -165,12 +159,7 @@ class FeedbackDesk:
 def checked_feedback(
     value: object, trace_id: str | int | SpanContext, span_id: str | int
 ) -> Feedback:
-    """Return what a user said about a response.
-
-    Args:
-        value: A number from 0 to 1.
-        trace_id: In hex, as a number, or the context of the root span.
-        span_id: In hex or as a number; empty for every record of the trace.
+    """Return what a user said about a response, as ``Monitor.feedback`` takes it.
 
     Raises:
         ConfigError: The value is out of its range, or an id is none.

@@ -97,14 +97,7 @@ class Reading:
             self._done(record)
 
     def _settle(self, record: Record, job: Job, shown: Job, *, has_room: bool) -> None:
-        """Have a record evaluated, or finish it at once.
-
-        Args:
-            record: Its spans are built.
-            job: As the pipeline ran it.
-            shown: As everybody but the judge may see it.
-            has_room: Whether the record fits into the queue.
-        """
+        """Have a record evaluated, or finish it at once; ``shown`` is for all but the judge."""
         status, reason = shown.status, shown.reason
         decision = record.decision
         if job.status is None and decision is not None and not decision.sampled:
@@ -168,12 +161,7 @@ class Reading:
     # --- queries within a run ---
 
     def _open_inner(self, tree: RunTree, query: Run) -> None:
-        """Take the runs of a query out of a tree, and queue them as a record of their own.
-
-        Args:
-            tree: Its root span is open.
-            query: The root of the query, a run below the root of the tree.
-        """
+        """Take the runs of a query out of a tree, and queue them as a record of their own."""
         inner = RunTree(tree.span, reader_of(query), tree.context, closed=True)
         with self.guard:
             inner.span = self._start(tree, query)

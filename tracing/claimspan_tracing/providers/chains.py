@@ -120,11 +120,7 @@ _MLFLOW_HEADER: Final = "x-mlflow-"
 
 
 def wants_whole_values(sinks: Iterable[object]) -> bool:
-    """Whether a sink or the environment names such a backend.
-
-    Args:
-        sinks: One that writes to such a backend has a true ``wants_whole_values``.
-    """
+    """Whether a sink, by a true ``wants_whole_values``, or the environment names one of them."""
     if any(getattr(sink, "wants_whole_values", False) is True for sink in sinks):
         return True
     headers = (os.environ.get(name, "").lower() for name in _HEADERS)

@@ -77,12 +77,7 @@ class Exports:
             self._n_exporters = sum([_observe(exporter, self) for exporter in exporters])
 
     def follow(self, record: Record, live: Record | None = None) -> None:
-        """Follow the spans of a record in the spool, which are about to be ended.
-
-        Args:
-            record: Its row.
-            live: Has the spans; None if the row has them itself.
-        """
+        """Follow the spans of a spooled record, or of ``live``, which are about to be ended."""
         live = live or record
         spans = [] if live.spans is None else [span for span, _ in live.ends()]
         contexts = [span.get_span_context() for span in spans]

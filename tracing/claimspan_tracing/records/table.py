@@ -139,14 +139,7 @@ class Records:
         *,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Begin with an empty table.
-
-        Args:
-            max_records: Records that have a place at once.
-            max_bytes: Approximate bytes that they keep alive.
-            spool: Keeps the rows of evaluations on disk as well; None keeps them here alone.
-            clock: Returns seconds that never go back.
-        """
+        """Begin with an empty table, whose rows of evaluations a spool keeps on disk as well."""
         self.spool: Final = spool
         """The rows on disk; None without."""
         self._clock = clock
@@ -364,10 +357,6 @@ class Records:
 
     def end_root(self, records: Iterable[Record], outcome: Outcome) -> list[Record]:
         """Tell the spool that held spans are about to be ended without scores.
-
-        Args:
-            records: Open rows.
-            outcome: What they end with.
 
         Returns:
             The records whose spans this process may end. The others are ``LOST``.

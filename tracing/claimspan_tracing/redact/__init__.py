@@ -1,6 +1,7 @@
 """Redact: what is taken out of every text before anybody else sees it.
 
-redaction  a redactor, for whom it works, what happens if it fails, and which fields hold text
+redaction  a redactor, for whom it works, and what happens if it fails
+texts      every text of a job and of an outcome
 pii        the built-in redactor
 folding    the text that it searches
 keys       keys, tokens and passwords, by their form and by their names

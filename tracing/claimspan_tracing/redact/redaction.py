@@ -1,4 +1,4 @@
-"""A redactor, for whom it works, what happens if it fails, and which fields hold text."""
+"""A redactor, for whom it works, and what happens if it fails."""
 
 from __future__ import annotations
 
@@ -8,23 +8,14 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final, Literal
 
-from pydantic import JsonValue
-
-from claimspan import Chunk, Claim, Evaluation, RagRecord
+from claimspan import RagRecord
 from claimspan.daemon_threads import DaemonThread, start_daemon
 from claimspan.files.ground_truth import GroundTruthMatch
 from claimspan_tracing.decide.sampling import Decision
 from claimspan_tracing.decide.status import Status
 from claimspan_tracing.guard import Guard
-from claimspan_tracing.job import (
-    MAX_MESSAGE_BYTES,
-    GeneratorRun,
-    Job,
-    KeptSpan,
-    Message,
-    Outcome,
-    RetrieverRun,
-)
+from claimspan_tracing.job import Job, KeptSpan, Outcome
+from claimspan_tracing.redact.texts import REMOVED, Swap, Texts
 from claimspan_tracing.suppression import run_suppressed
 from claimspan_tracing.text import MAX_TEXT_BYTES, bounded, cut
 
@@ -37,15 +28,6 @@ Audience = Literal["judge", "export"]
 """Who reads texts: the judge; or spans, sinks and disk."""
 
 AUDIENCES: Final[frozenset[Audience]] = frozenset({"judge", "export"})
-
-Swap = Callable[[str], str]
-"""Returns what stands in the place of a text."""
-
-MIN_NUMBER: Final = 10**6
-"""Whole numbers from here on are long enough to be a telephone number or a card."""
-
-REMOVED: Final = "[redacted]"
-"""Stands for part of a secret in a claim, and for a claim of which nothing is left."""
 
 FAILED: Final = "[redaction failed]"
 """Stands for a text on which the redactor failed."""
@@ -102,8 +84,8 @@ class Redaction:
             job: Read with ``MARGIN_BYTES`` beyond the bound of each text.
             guard: Counts what the redactor raises, as in the other methods.
         """
-        swap = _Swap(self._results(_texts(lambda note: with_job_texts(job, note)), guard))
-        shown = replace(with_job_texts(job, swap), redaction_failed=len(swap.failed))
+        swap = _Swap(self._results(_texts(lambda note: Texts(note).job(job)), guard))
+        shown = replace(Texts(swap).job(job), redaction_failed=len(swap.failed))
         unseen = swap.failed.intersection(judged_texts(job.record))
         if unseen and job.status is None and not self.spares_judge:
             return replace(shown, status=Status.JUDGE_ERROR, reason=REDACTOR_FAILED)
@@ -111,15 +93,15 @@ class Redaction:
 
     def for_judge(self, job: Job, shown: Job) -> Job:
         """Return what the judge gets: ``shown``, or the raw job, cut to its bounds."""
-        return with_job_texts(job, _cut) if self.spares_judge else shown
+        return Texts(_cut).job(job) if self.spares_judge else shown
 
     def apply_to_outcome(self, job: Job, outcome: Outcome, guard: Guard) -> Outcome:
         """Return what a judge made of a job, with every text of it redacted: judges quote."""
-        texts = _texts(lambda note: with_outcome_texts(outcome, note))
+        texts = _texts(lambda note: Texts(note).outcome(outcome))
         read = judged_texts(job.record, outcome.ground_truth) if self.spares_judge else []
         found = self._results(dict.fromkeys([*texts, *read]), guard)
         swap = _Swap(found, _hidden_words(read, found))
-        shown = with_outcome_texts(outcome, swap)
+        shown = Texts(swap).outcome(outcome)
         return replace(shown, redaction_failed=outcome.redaction_failed + len(swap.failed))
 
     def apply_to_text(self, text: str, guard: Guard) -> str | None:
@@ -128,9 +110,9 @@ class Redaction:
 
     def apply_to_spans(self, spans: Sequence[KeptSpan], guard: Guard) -> tuple[KeptSpan, ...]:
         """Return the attributes that others set on spans, with every text redacted, for a file."""
-        texts = _texts(lambda note: [_object(s.attributes, note) for s in spans])
+        texts = _texts(lambda note: [Texts(note).metadata(s.attributes) for s in spans])
         swap = _Swap(self._results(texts, guard))
-        return tuple(replace(s, attributes=_object(s.attributes, swap)) for s in spans)
+        return tuple(replace(s, attributes=Texts(swap).metadata(s.attributes)) for s in spans)
 
     def apply_to_decision(self, decision: Decision, guard: Guard) -> Decision:
         """Return a decision with its reason redacted: a sampler may name the facts in it."""
@@ -260,149 +242,8 @@ def _cut(text: str) -> str:
     return cut(text, MAX_TEXT_BYTES)
 
 
-# --- every text of a job and of an outcome, in one place: no field may be forgotten elsewhere -----
-
-
-def with_job_texts(job: Job, swap: Swap) -> Job:
-    """Return a job with each of its texts put through ``swap``.
-
-    Ids, times and counts that OpenTelemetry needs stay, and so does the trace state, which others
-    have made. A chunk id that is the hash of the chunk's text becomes that of the new text.
-    """
-    decision = job.decision
-    return replace(
-        job,
-        record=_record(job.record, swap),
-        route=swap(job.route),
-        error_type=swap(job.error_type),
-        reason=swap(job.reason),
-        rewritten=swap(job.rewritten),
-        runs=tuple(_run(run, swap) for run in job.runs),
-        decision=decision and replace(decision, reason=swap(decision.reason)),
-    )
-
-
 def judged_texts(record: RagRecord, match: GroundTruthMatch | None = None) -> list[str]:
     """Return the texts of a record that a judge reads, with its ground truth."""
     ground_truth = [] if match is None else [match.text]
     chunks = (chunk.text for chunk in record.chunks)
     return [record.query, record.response, *chunks, *ground_truth]
-
-
-def with_outcome_texts(outcome: Outcome, swap: Swap) -> Outcome:
-    """Return an outcome with each of its texts put through ``swap``."""
-    match, evaluation, decision = outcome.ground_truth, outcome.evaluation, outcome.decision
-    return replace(
-        outcome,
-        reason=swap(outcome.reason),
-        # Samplers see raw facts, and may name them in their reason.
-        decision=decision and replace(decision, reason=swap(decision.reason)),
-        evaluation=evaluation and _evaluation(evaluation, swap),
-        ground_truth=match and match.model_copy(update={"text": swap(match.text)}),
-    )
-
-
-def _record(record: RagRecord, swap: Swap) -> RagRecord:
-    return record.model_copy(
-        update={
-            "query": swap(record.query),
-            "response": swap(record.response),
-            "chunks": tuple(_chunk(chunk, swap) for chunk in record.chunks),
-            "ground_truth": _optional(record.ground_truth, swap),
-            "id": _optional(record.id, swap),
-            "metadata": _object(record.metadata, swap),
-        }
-    )
-
-
-def _chunk(chunk: Chunk, swap: Swap) -> Chunk:
-    text = swap(chunk.text)
-    # A short text can be guessed from its hash.
-    is_hash = chunk.id == Chunk.content_id(cut(chunk.text, MAX_TEXT_BYTES))
-    id_ = Chunk.content_id(text) if is_hash else swap(chunk.id)
-    update = {"id": id_, "text": text, "metadata": _object(chunk.metadata, swap)}
-    return chunk.model_copy(update=update)
-
-
-def _run(run: RetrieverRun | GeneratorRun, swap: Swap) -> RetrieverRun | GeneratorRun:
-    if isinstance(run, RetrieverRun):
-        return replace(
-            run,
-            query=swap(run.query),
-            chunks=tuple(_chunk(chunk, swap) for chunk in run.chunks),
-            source=swap(run.source),
-            error_type=swap(run.error_type),
-        )
-    return replace(
-        run,
-        prompt=swap(run.prompt),
-        completion=swap(run.completion),
-        model=swap(run.model),
-        provider=swap(run.provider),
-        response_id=swap(run.response_id),
-        response_model=swap(run.response_model),
-        finish_reason=swap(run.finish_reason),
-        error_type=swap(run.error_type),
-        messages=tuple(_message(message, swap) for message in run.messages),
-    )
-
-
-def _message(message: Message, swap: Swap) -> Message:
-    # Read whole if a redactor is to see it, and cut here: what it finds may lie across the cut.
-    # The role is one of four words.
-    return replace(message, text=cut(swap(message.text), MAX_MESSAGE_BYTES))
-
-
-def _evaluation(evaluation: Evaluation, swap: Swap) -> Evaluation:
-    claim = partial(_claim, swap=swap)
-    return evaluation.model_copy(
-        update={
-            "response_claims": tuple(map(claim, evaluation.response_claims)),
-            "ground_truth_claims": tuple(map(claim, evaluation.ground_truth_claims)),
-            # The reasons are the judge's own words, and may quote.
-            "undefined": {name: swap(why) for name, why in evaluation.undefined.items()},
-            "explanations": {name: swap(why) for name, why in evaluation.explanations.items()},
-            "undecided": _counts(evaluation.undecided, swap),
-            "notes": _counts(evaluation.notes, swap),
-            "error": _optional(evaluation.error, swap),
-        }
-    )
-
-
-def _claim(claim: Claim, swap: Swap) -> Claim:
-    update = {"text": swap(claim.text) or REMOVED, "sentence": _optional(claim.sentence, swap)}
-    return claim.model_copy(update=update)
-
-
-def _counts(counts: Mapping[str, int], swap: Swap) -> dict[str, int]:
-    summed: dict[str, int] = {}
-    for name, count in counts.items():
-        new = swap(name)
-        summed[new] = summed.get(new, 0) + count
-    return summed
-
-
-def _optional(text: str | None, swap: Swap) -> str | None:
-    return None if text is None else swap(text)
-
-
-def _object(value: Mapping[str, JsonValue], swap: Swap) -> dict[str, JsonValue]:
-    return {swap(key): _value(item, swap) for key, item in value.items()}
-
-
-def _value(value: JsonValue, swap: Swap) -> JsonValue:
-    match value:
-        case str():
-            return swap(value)
-        case bool():
-            return value
-        case int() if abs(value) >= MIN_NUMBER:
-            text = str(value)
-            new = swap(text)
-            return value if new == text else new
-        case list():
-            return [_value(item, swap) for item in value]
-        case dict():  # with its names: metadata that becomes attributes has names of the user's
-            return _object(value, swap)
-        case _:
-            return value

@@ -51,11 +51,6 @@ class Calls:
     """
 
     def __init__(self, threads: int) -> None:
-        """Start nothing yet.
-
-        Args:
-            threads: Functions that may run at once.
-        """
         self.left_behind = 0
         """Number of calls that have outlasted their time."""
         # One thread each. The one that was used last comes first, so that calls one after the other

@@ -84,12 +84,6 @@ class Collector:
     """A retriever alone gives a row as well: the ground truth tells what it has not found."""
 
     def __init__(self, items: Mapping[str, DatasetItem], *, evaluate: bool) -> None:
-        """Expect nothing yet.
-
-        Args:
-            items: The questions, by their keys.
-            evaluate: Whether records are evaluated.
-        """
         self._items = items
         self._evaluate = evaluate
         self._seen: dict[str, _Seen] = {}

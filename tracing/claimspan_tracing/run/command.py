@@ -6,7 +6,6 @@ import asyncio
 import json
 import os
 import sys
-from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import redirect_stdout
 from pathlib import Path
@@ -25,7 +24,7 @@ from claimspan.cli.options import (
 )
 from claimspan.errors import ClaimspanError, ConfigError
 from claimspan.files.private import refuse_input
-from claimspan.results.rows import ResultRow
+from claimspan.results.rows import ResultRow, Summary
 from claimspan.text.visible import visible
 from claimspan_tracing.run.files import read_dataset
 from claimspan_tracing.run.session import RunSettings, Session
@@ -130,13 +129,16 @@ def run(
         finally:
             session.close()
     rows = session.rows
+    summary = Summary()
+    for row in rows:
+        summary.add(row)
     paths = {"output": output, "traces": traces, "report": report}
     files = {name: None if path is None else str(path) for name, path in paths.items()}
     if json_:
-        typer.echo(_as_json(rows, files))
+        typer.echo(_as_json(rows, summary, files))
     else:
-        typer.echo(visible(_as_table(rows, session.size, files, evaluated=evaluate)))
-    failed = any(row.error is not None for row in rows)
+        typer.echo(visible(_as_table(summary, session.size, files, evaluated=evaluate)))
+    failed = summary.failed > 0
     _leave_hanging(session, SOME_FAILED if failed else 0)
     if failed:
         raise typer.Exit(SOME_FAILED)
@@ -153,46 +155,31 @@ def _leave_hanging(session: Session, code: int) -> None:
 # --- what a run says at its end -------------------------------------------------------------------
 
 
-def _as_json(rows: Sequence[ResultRow], files: Mapping[str, str | None]) -> str:
+def _as_json(rows: Sequence[ResultRow], summary: Summary, files: Mapping[str, str | None]) -> str:
     """The means, the failures by the key of their question, and the files."""
     failed = {row.id or f"#{row.index + 1}": row.error for row in rows if row.error is not None}
     return json.dumps(
         {
             "questions": len(rows),
             "failed": failed,
-            "metrics": {name: {"mean": mean, "n": n} for name, (mean, n) in _means(rows).items()},
-            "cost_usd": _cost(rows),
+            "metrics": {n: {"mean": m.mean, "n": m.n} for n, m in summary.means.items()},
+            "cost_usd": summary.cost_usd,
             **files,
         }
     )
 
 
 def _as_table(
-    rows: Sequence[ResultRow], questions: int, files: Mapping[str, str | None], *, evaluated: bool
+    summary: Summary, questions: int, files: Mapping[str, str | None], *, evaluated: bool
 ) -> str:
     """The means a line, why some failed, and where everything was written."""
-    failures = Counter(row.error for row in rows if row.error is not None)
-    done = len(rows) - failures.total()
+    done = summary.evaluated
     lines = [f"{done} of {questions} questions answered{' and evaluated' if evaluated else ''}"]
-    means = _means(rows)
-    width = max(map(len, means), default=0)
-    lines += [f"  {name:<{width}}  {mean:.3f}  over {n}" for name, (mean, n) in means.items()]
+    width = max(map(len, summary.means), default=0)
+    # A metric that is undefined for a question is missing there, and does not count as 0.
+    lines += [f"  {name:<{width}}  {m.mean:.3f}  over {m.n}" for name, m in summary.means.items()]
     if evaluated:
-        lines.append(f"  cost ${_cost(rows):.4f}")
-    lines += [f"failed: {count} x {why}" for why, count in failures.most_common()]
+        lines.append(f"  cost ${summary.cost_usd:.4f}")
+    lines += [f"failed: {count} x {why}" for why, count in summary.reasons.most_common()]
     lines += [f"{name}: {path}" for name, path in files.items() if path is not None]
     return "\n".join(lines)
-
-
-def _means(rows: Sequence[ResultRow]) -> dict[str, tuple[float, int]]:
-    """Metric to its mean, over the questions where it is defined, and their number."""
-    values: defaultdict[str, list[float]] = defaultdict(list)
-    for row in rows:
-        # A metric that is undefined for a question is missing there, and does not count as 0.
-        for name, value in row.metrics.items():
-            values[name].append(value)
-    return {name: (sum(each) / len(each), len(each)) for name, each in values.items()}
-
-
-def _cost(rows: Sequence[ResultRow]) -> float:
-    return sum(row.evaluation.usage.cost_usd for row in rows)

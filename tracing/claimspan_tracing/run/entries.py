@@ -58,12 +58,7 @@ def entry_of(job: Job, outcome: Outcome) -> ReportEntry:
 
 
 def entry_of_row(row: ResultRow, finished: Finished | None) -> ReportEntry:
-    """Return the entry of a row of results.
-
-    Args:
-        row: The record with its scores.
-        finished: What was captured; None if the row is of an earlier run, or nothing was captured.
-    """
+    """Return the entry of a row of results, with what this run has captured of it, if anything."""
     truth = row.record.ground_truth
     outcome = Outcome(
         status=Status.APP_ERROR if row.error is not None else Status.EVALUATED,

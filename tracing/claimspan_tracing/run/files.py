@@ -98,12 +98,7 @@ class RunFile:
     """A file of results that grows by one line with every question that is done."""
 
     def __init__(self, path: Path, items: Sequence[DatasetItem], *, scored: bool) -> None:
-        """Open the file, and find out what is done.
-
-        Args:
-            path: The file; it is made if it is not there, and only its owner can read it.
-            items: All questions.
-            scored: Whether its lines have scores.
+        """Open the file, which is made if it is not there, and find out what is done.
 
         Raises:
             ConfigError: The file cannot be written, holds something else, or another run writes it.

@@ -5,12 +5,10 @@ from __future__ import annotations
 import inspect
 from collections.abc import Awaitable, Callable
 from contextvars import copy_context
-from dataclasses import dataclass
 
 from claimspan.errors import ConfigError
 from claimspan.text.shapes import is_list
 from claimspan_tracing.capture.hooks import Capture
-from claimspan_tracing.capture.runs import Document
 from claimspan_tracing.monitor import Monitor
 from claimspan_tracing.observed import (
     ObservedReader,
@@ -24,43 +22,7 @@ from claimspan_tracing.observed import (
 from claimspan_tracing.run.pipeline import AttachedPipeline, attach_all
 from claimspan_tracing.suppression import suppress
 
-__all__ = ["Answer", "attach_function", "read_answer"]
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What a function returned."""
-
-    text: str
-    documents: tuple[Document, ...] | None = None
-    """What was retrieved; None if the function does not say."""
-
-
-def read_answer(returned: object) -> Answer:
-    """Read what a function returned: a text, ``(answer, chunks)``, or a mapping.
-
-    Raises:
-        ConfigError: It is something else.
-    """
-    # A list of anything has no answer and no chunks that could be told apart.
-    text = text_of(returned) if is_pair(returned) or not is_list(returned) else ""
-    if not text:
-        raise ConfigError(
-            f"the function returned a {type(returned).__name__}: return a str, (answer, chunks), "
-            "or a mapping with answer and chunks"
-        )
-    chunks = chunks_of(returned)
-    return Answer(text, None if chunks is None else tuple(map(_document, chunks)))
-
-
-def _document(chunk: object) -> Document:
-    document = document_of(chunk)
-    if document is None:
-        raise ConfigError(
-            f"a chunk is of type {type(chunk).__name__} without text: return texts, or mappings "
-            "with text, id and score"
-        )
-    return document
+__all__ = ["attach_function"]
 
 
 def attach_function(function: Callable[[str], object], monitor: Monitor) -> AttachedPipeline:
@@ -93,18 +55,18 @@ class _Calls:
         self._returns_chunks = False
 
     def ask(self, query: str) -> object:
-        record = open_record(
-            self._capture, self._monitor.feedback, name=self._name, inputs=query, metadata=None
-        )
+        capture, feedback = self._capture, self._monitor.feedback
+        record = open_record(capture, feedback, name=self._name, inputs=query, metadata=None)
         try:
             # In a copy of the context, so that nothing is suppressed in the thread's next call.
             returned = copy_context().run(self._call, query)
-            if not inspect.isawaitable(returned):
-                return self._finish(record, query, returned)
+            if inspect.isawaitable(returned):
+                return self._finish_later(record, query, returned)
+            self._finish(record, query, returned)
         except BaseException as error:
             record.end(error)
             raise
-        return self._finish_later(record, query, returned)
+        return None
 
     def _call(self, query: str) -> object:
         # What the first call has returned tells whose record counts.
@@ -120,18 +82,31 @@ class _Calls:
 
     async def _finish_later(
         self, record: ObservedRecord, query: str, returned: Awaitable[object]
-    ) -> object:
+    ) -> None:
         try:
-            return self._finish(record, query, await returned)
+            self._finish(record, query, await returned)
         except BaseException as error:
             record.end(error)
             raise
 
-    def _finish(self, record: ObservedRecord, query: str, returned: object) -> Answer:
-        answer = read_answer(returned)
-        if answer.documents is not None:
+    def _finish(self, record: ObservedRecord, query: str, returned: object) -> None:
+        # A list of anything has no answer and no chunks that could be told apart.
+        text = text_of(returned) if is_pair(returned) or not is_list(returned) else ""
+        if not text:
+            raise ConfigError(
+                f"the function returned a {type(returned).__name__}: return a str, (answer, "
+                "chunks), or a mapping with answer and chunks"
+            )
+        chunks = chunks_of(returned)
+        if chunks is not None:
+            documents = [document_of(chunk) for chunk in chunks]
+            if None in documents:
+                kind = type(chunks[documents.index(None)]).__name__
+                raise ConfigError(
+                    f"a chunk is of type {kind} without text: return texts, or mappings with text, "
+                    "id and score"
+                )
             self._returns_chunks = True
-            record.retrieved(answer.documents, query=query)
-        record.answered(answer.text)
+            record.retrieved(documents, query=query)
+        record.answered(text)
         record.end()
-        return answer

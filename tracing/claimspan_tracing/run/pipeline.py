@@ -43,8 +43,8 @@ class AttachedPipeline:
     """A pipeline that is captured, and can be asked."""
 
     ask: Callable[[str], object]
-    """Asks a question. What it returns is awaited if it can be, and is the answer of a plain
-    function alone: a framework's record comes from its capture."""
+    """Asks a question. What it returns is awaited if it can be; the record comes from the
+    capture."""
 
     detach: Callable[[], object] = lambda: None
     """Ends the capture."""

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from claimspan.errors import ConfigError
+from claimspan.files.private import open_private
 
 __all__ = ["Ballast", "check_place", "make_private", "set_aside"]
 
@@ -22,7 +23,7 @@ BALLAST_SHARE: Final = 8
 _PARTS: Final = ("", "-wal", "-shm")
 """What SQLite adds to the name of the file for its log and the index of that."""
 
-_OPEN: Final = os.O_RDWR | os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0)
+_CREATE: Final = os.O_RDWR | os.O_CREAT | os.O_EXCL
 
 
 def check_place(path: Path) -> None:
@@ -64,7 +65,7 @@ def make_private(path: Path) -> int:
     # A directory that was there keeps its mode: it may hold other things.
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with contextlib.suppress(FileExistsError):
-        os.close(os.open(path, _OPEN | os.O_CREAT | os.O_EXCL, 0o600))
+        os.close(open_private(path, _CREATE))
     # A file that exists is never opened here: closing it would drop the locks that SQLite has on
     # it in this process, and another process would write at the same time.
     for part in filter(Path.exists, _parts(path)):
@@ -93,12 +94,7 @@ class Ballast:
     """A file that holds room in reserve, beside the spool."""
 
     def __init__(self, path: Path, max_bytes: int = BALLAST_BYTES) -> None:
-        """Set the place.
-
-        Args:
-            path: The file of the spool.
-            max_bytes: Size of the ballast if there is room enough.
-        """
+        """Set the place, beside the file of a spool, and the size if there is room enough."""
         self._path = path.with_name(path.name + ".ballast")
         self._max_bytes = max_bytes
 
@@ -109,7 +105,7 @@ class Ballast:
         if self._path.exists() or size < space.f_frsize:
             return
         try:
-            handle = os.open(self._path, _OPEN | os.O_CREAT | os.O_EXCL, 0o600)
+            handle = open_private(self._path, _CREATE)
         except FileExistsError:  # another process was first
             return
         try:

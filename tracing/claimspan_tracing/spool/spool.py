@@ -76,16 +76,7 @@ class Spool:
         retry_seconds: float = RETRY_SECONDS,
         clock: Callable[[], int] = now,
     ) -> None:
-        """Set the file; it is opened at first use.
-
-        Args:
-            path: The file.
-            lease_seconds: How long after its last sign of life a process counts as dead.
-            max_attempts: How often a row is taken up before it is a dead letter.
-            max_bytes: Size of the file.
-            retry_seconds: How long a file that failed is left alone.
-            clock: Returns nanoseconds, the same for all processes that use the file.
-        """
+        """Set the file; it is opened at first use. All processes that use it have one clock."""
         self._clock = clock
         # Absolute: the application may change its working directory.
         self._path = path.absolute()
@@ -179,12 +170,7 @@ class Spool:
                     self._ballast.take()
 
     def claim(self, most: int, *, is_alone: bool = True) -> list[Row]:
-        """Take up at most so many rows that no process works on, the oldest first.
-
-        Args:
-            most: Number of rows.
-            is_alone: Whether this process works on no row now that it has taken up.
-        """
+        """Take up at most so many rows that no process works on, the oldest first."""
         return self._do(lambda store: self._claimed(store, most, is_alone=is_alone), [])
 
     def _claimed(self, store: Store, most: int, *, is_alone: bool) -> list[Row]:

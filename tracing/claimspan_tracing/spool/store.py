@@ -166,13 +166,6 @@ class Store:
     ) -> None:
         """Open the file, which exists, and make its tables.
 
-        Args:
-            path: The file.
-            owner: Identifies the process.
-            lease_seconds: How long after its last sign of life a process counts as dead.
-            max_bytes: Size of the file.
-            clock: Returns nanoseconds, the same for all processes that use the file.
-
         Raises:
             sqlite3.Error: The file is no database, or cannot be used now.
             ConfigError: Another program or a newer version of claimspan has made it.

@@ -26,12 +26,7 @@ MAX_COUNTED_BYTES: Final = 256
 
 
 def metric_scores(metrics: Mapping[str, float], names: Iterable[str] | None = None) -> Attributes:
-    """Return the scores as doubles.
-
-    Args:
-        metrics: Name to value; an undefined metric is absent.
-        names: The metrics wanted; None for all.
-    """
+    """Return the scores of some metrics, or of all, as doubles; an undefined one is absent."""
     wanted = metrics if names is None else [name for name in names if name in metrics]
     return {semconv.score(name): float(metrics[name]) for name in wanted}
 

@@ -6,7 +6,7 @@ EVALUATOR spans with exactly one link to the root each (OpenInference, ``spec/an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from typing import Final
@@ -15,8 +15,9 @@ from opentelemetry.baggage import set_baggage
 from opentelemetry.trace import Link, Span, SpanKind, StatusCode, Tracer
 from pydantic import JsonValue
 
-from claimspan import Chunk, Claim, Evaluation, Label, VerdictMatrix
+from claimspan import Chunk, Evaluation, Label, VerdictMatrix
 from claimspan.evaluation import Assessment
+from claimspan.evaluation.claims import ReportClaim, reported_claims
 from claimspan.evaluation.display import evidence_of, told_claims
 from claimspan.evaluation.judgement import LOW
 from claimspan_tracing import semconv
@@ -246,8 +247,11 @@ def _set_claims(span: Span, job: Job, evaluation: Evaluation, room: int) -> None
     """
     # Whole claims only: a claim without its label would read as undecided.
     chunks = job.record.chunks
-    ids = [chunk.id for chunk in chunks]
-    claims = _response_claims(ids, evaluation) + _ground_truth_claims(ids, evaluation)
+    of_response, of_ground_truth = reported_claims(chunks, evaluation)
+    claims = [
+        *_claim_attributes(of_response, semconv.response_claim),
+        *_claim_attributes(of_ground_truth, semconv.ground_truth_claim),
+    ]
     deciding = [
         *_deciding(evaluation.response_vs_chunks, len(evaluation.response_claims)),
         *_deciding(evaluation.ground_truth_vs_chunks, len(evaluation.ground_truth_claims)),
@@ -284,75 +288,31 @@ def _deciding(matrix: VerdictMatrix | None, n_claims: int) -> list[Sequence[int]
     ]
 
 
-def _response_claims(ids: Sequence[str], evaluation: Evaluation) -> list[Attributes]:
-    merged = _merged(evaluation.response_vs_chunks)
-    truths = _merged(evaluation.response_vs_ground_truth)
-    together = _merged(evaluation.response_vs_context)
-    claims: list[Attributes] = []
-    for index, claim in enumerate(evaluation.response_claims):
-        fields = _fields(claim, _at(merged, index))
-        fields |= _probabilities(evaluation.response_vs_chunks, index)
-        fields |= _evidence(evaluation.response_vs_chunks, index, ids)
-        if truth := _at(truths, index):
-            fields[semconv.CLAIM_GROUND_TRUTH_LABEL] = truth.value
-        if (joint := _at(together, index)) and joint is not _at(merged, index):
-            fields[semconv.CLAIM_CONTEXT_LABEL] = joint.value
-        claims.append({semconv.response_claim(index, key): fields[key] for key in fields})
-    return claims
-
-
-def _ground_truth_claims(ids: Sequence[str], evaluation: Evaluation) -> list[Attributes]:
-    merged = _merged(evaluation.ground_truth_vs_response)
-    claims: list[Attributes] = []
-    for index, claim in enumerate(evaluation.ground_truth_claims):
-        fields = _fields(claim, _at(merged, index))
-        fields |= _probabilities(evaluation.ground_truth_vs_response, index)
-        fields |= _evidence(evaluation.ground_truth_vs_chunks, index, ids)
-        claims.append({semconv.ground_truth_claim(index, key): fields[key] for key in fields})
-    return claims
-
-
-def _fields(claim: Claim, label: Label | None) -> dict[str, str | float]:
-    fields: dict[str, str | float] = {}
-    if claim.text != WITHHELD:
-        fields[semconv.CLAIM_TEXT] = cut(clean(claim.text), MAX_EVIDENCE_BYTES)
-    if claim.sentence and claim.sentence != claim.text:
-        fields[semconv.CLAIM_SENTENCE] = cut(clean(claim.sentence), MAX_EVIDENCE_BYTES)
-    if label is not None:
-        fields[semconv.CLAIM_LABEL] = label.value
-    return fields
-
-
-def _probabilities(matrix: VerdictMatrix | None, index: int) -> dict[str, float]:
-    """How sure the judge is of a claim."""
-    if matrix is None:
-        return {}
-    values = {
-        semconv.CLAIM_CONFIDENCE: matrix.confidences[index],
-        semconv.CLAIM_ENTAILED: matrix.entailments[index],
-    }
-    return {field: value for field, value in values.items() if value is not None}
-
-
-def _evidence(matrix: VerdictMatrix | None, index: int, ids: Sequence[str]) -> dict[str, str]:
-    """The ids of the chunks that entail or contradict a claim, as JSON arrays."""
-    if matrix is None:
-        return {}
-    labels = matrix.labels[index]
-    by_field = {
-        semconv.CLAIM_SUPPORTED_BY: Label.ENTAILED,
-        semconv.CLAIM_CONTRADICTED_BY: Label.CONTRADICTED,
-    }
-    lists = {
-        field: [id_ for id_, label in zip(ids, labels, strict=True) if label is wanted]
-        for field, wanted in by_field.items()
-    }
-    return {k: json_list(found, MAX_EVIDENCE_BYTES) for k, found in lists.items() if found}
-
-
-def _merged(matrix: VerdictMatrix | None) -> Sequence[Label | None]:
-    return [] if matrix is None else matrix.merged
-
-
-def _at(labels: Sequence[Label | None], index: int) -> Label | None:
-    return labels[index] if index < len(labels) else None
+def _claim_attributes(
+    claims: Sequence[ReportClaim], name: Callable[[int, str], str]
+) -> Iterator[Attributes]:
+    for index, claim in enumerate(claims):
+        text, sentence = (
+            None if each in (None, WITHHELD) else cut(clean(each), MAX_EVIDENCE_BYTES)
+            for each in (claim.text, claim.sentence)
+        )
+        supported, contradicted = (
+            json_list(ids, MAX_EVIDENCE_BYTES) if ids else None
+            for ids in (claim.supported_by, claim.contradicted_by)
+        )
+        label, truth, context = (
+            each and each.value
+            for each in (claim.label, claim.ground_truth_label, claim.context_label)
+        )
+        fields = {
+            semconv.CLAIM_TEXT: text,
+            semconv.CLAIM_SENTENCE: sentence,
+            semconv.CLAIM_LABEL: label,
+            semconv.CLAIM_CONFIDENCE: claim.confidence,
+            semconv.CLAIM_ENTAILED: claim.entailed,
+            semconv.CLAIM_SUPPORTED_BY: supported,
+            semconv.CLAIM_CONTRADICTED_BY: contradicted,
+            semconv.CLAIM_GROUND_TRUTH_LABEL: truth,
+            semconv.CLAIM_CONTEXT_LABEL: context,
+        }
+        yield {name(index, field): each for field, each in fields.items() if each is not None}

@@ -54,11 +54,7 @@ class KeptIds(RandomIdGenerator, Sampler):
     """
 
     def __init__(self, started: Callable[[SpanContext, int], None]) -> None:
-        """Set who follows evaluation spans.
-
-        Args:
-            started: Told of each: the context of its root, and its own id.
-        """
+        """Set who is told of each evaluation span: the context of its root, and its own id."""
         self._started = started
         self._local = threading.local()
 
@@ -76,12 +72,7 @@ class KeptIds(RandomIdGenerator, Sampler):
 
     @contextmanager
     def using(self, root: SpanContext, span_ids: Sequence[int]) -> Generator[None]:
-        """Give the next spans of this thread these ids, in their order.
-
-        Args:
-            root: Trace id, flags and trace state of all of them.
-            span_ids: One for each span.
-        """
+        """Give the next spans of this thread these ids, in their order, and the root's trace."""
         self._local.root, self._local.ids = root, list(span_ids)
         try:
             yield

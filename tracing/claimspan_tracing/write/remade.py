@@ -114,12 +114,7 @@ class RemadeSpans:
     def record(self, job: Job, guard: Guard) -> Record | None:
         """Return a record whose spans are those that the job had, open once more.
 
-        Args:
-            job: It was made by ``with_kept_spans``.
-            guard: Counts what a span processor raises.
-
-        Returns:
-            None if they cannot be made, because the provider is not of the SDK.
+        None if they cannot be made, because the provider is not of the SDK.
         """
         current = self._current()
         if current is None or len(job.kept_spans) != len(job.runs) + 1:

@@ -36,11 +36,6 @@ def worth_of_chunks(
     A list is left out if a number would be missing: a chunk was dropped before the generator
     and never judged, no verdict on it is decided, or it cannot be told which one it is. Zero would
     be wrong there, and a list of doubles has nothing else to say it with.
-
-    Args:
-        shown: The chunks of one span.
-        judged: The chunks that the judge read, one for each column of a matrix.
-        evaluation: Has the verdicts.
     """
     if not are_told_apart(judged):
         return {}
@@ -88,10 +83,6 @@ def write_scores(tracer: Callable[[], Tracer], finished: Finished) -> None:
     """Put all scores on the root, and those of retriever and generator on their own spans.
 
     The state ``evaluated`` is written only after this has not raised.
-
-    Args:
-        tracer: Returns the tracer for carriers, which the scores go to if the spans have ended.
-        finished: Is written.
     """
     evaluation = finished.outcome.evaluation
     if evaluation is None:

@@ -141,11 +141,7 @@ class Signals:
     def write_feedback(self, trace_id: str, span_id: str, value: float, guard: Guard) -> None:
         """Write what a user says about a response, as an event and in the histogram of scores.
 
-        Args:
-            trace_id: Of the root span, in hex.
-            span_id: Of the root span, in hex; empty if only the trace is known.
-            value: 0 (bad) to 1 (good).
-            guard: Counts what a provider raises; a fault of the one does not keep back the other.
+        A fault of the one does not keep back the other. Without a span id the trace alone is known.
         """
         context = feedback_context(trace_id, span_id)
         said: Attributes = {
@@ -274,10 +270,5 @@ _observed: Final = _Observed()
 
 
 def watch(engine: object, stats: Callable[[], Stats]) -> None:
-    """Have the counts of an engine observed; what it has counted stays when it is gone.
-
-    Args:
-        engine: The engine of a monitor; not kept alive.
-        stats: Returns its counts; must not refer to it.
-    """
+    """Have the counts of an engine observed, which is not kept alive: they must not refer to it."""
     _observed.add(engine, stats)

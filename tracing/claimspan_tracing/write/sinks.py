@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Final, Protocol, runtime_checkable
 
-from claimspan import Chunk, Claim, Evaluation
+from pydantic import JsonValue
+
+from claimspan import Chunk, Evaluation
 from claimspan.evaluation.judgement import Assessment, Judgement, judgement_of
 from claimspan.metrics import CATALOGUE
-from claimspan_tracing.job import GeneratorRun, Job, Outcome, RetrieverRun
+from claimspan_tracing.job import Job, Outcome
 from claimspan_tracing.records.record import OpenSpans
+from claimspan_tracing.redact.texts import Texts
 from claimspan_tracing.suppression import run_suppressed
 from claimspan_tracing.text import clean
 from claimspan_tracing.write.limits import WITHHELD
@@ -27,12 +29,6 @@ __all__ = [
     "without_content",
     "written_by",
 ]
-
-
-def finished_without_content(finished: Finished) -> Finished:
-    """Return a finished record without its texts."""
-    outcome = _outcome(finished.outcome, finished.job.record.context_cut)
-    return replace(finished, job=without_content(finished.job), outcome=outcome)
 
 
 # As code has names: a sentence, an address or a file's path is none.
@@ -49,116 +45,75 @@ OTHER_ERROR: Final = "_OTHER"
 """The name by OpenTelemetry's conventions of a class of errors without one."""
 
 
+def finished_without_content(finished: Finished) -> Finished:
+    """Return a finished record without its texts."""
+    held = _Withheld(_held, finished.job)
+    outcome = replace(held.outcome(finished.outcome), reason=_reason(finished))
+    return replace(finished, job=held.job(finished.job), outcome=outcome)
+
+
 def without_content(job: Job) -> Job:
     """Return a job without query, response, chunks' texts, prompts, completions and metadata.
 
     The names of runs, the classes of exceptions and the ids of chunks are the application's, and
     may be made of a text: they stay if they have the form of names in code, and of numbers.
     """
-    record = job.record
-    chunks = [*record.chunks]
-    for run in job.runs:
-        chunks += run.chunks if isinstance(run, RetrieverRun) else ()
-    told = dict.fromkeys(chunk.id for chunk in chunks if not _ID.fullmatch(chunk.id))
-    ids = {id_: f"{WITHHELD} {number}" for number, id_ in enumerate(told, start=1)}
-    update: dict[str, object] = {
-        "query": _held(record.query),
-        "response": _held(record.response),
-        "chunks": _chunks(record.chunks, ids),
-        "ground_truth": None,
-        "id": record.id if _ID.fullmatch(record.id or "") else None,
-        "metadata": {},
-    }
-    return replace(
-        job,
-        record=record.model_copy(update=update),
-        route=_name(job.route),
-        error_type=_name(job.error_type, OTHER_ERROR),
-        runs=tuple(map(partial(_run, ids=ids), job.runs)),
-        rewritten=_held(job.rewritten),
-    )
+    return _Withheld(_held, job).job(job)
 
 
 def _held(text: str) -> str:
     return WITHHELD if text else text
 
 
-def _name(name: str, other: str = WITHHELD) -> str:
-    return name if not name or _NAME.fullmatch(name) else other
-
-
-def _chunks(chunks: tuple[Chunk, ...], ids: Mapping[str, str]) -> tuple[Chunk, ...]:
-    return tuple(
-        chunk.model_copy(
-            update={"id": ids.get(chunk.id, chunk.id), "text": _held(chunk.text), "metadata": {}}
-        )
-        for chunk in chunks
-    )
-
-
-def _run(run: RetrieverRun | GeneratorRun, ids: Mapping[str, str]) -> RetrieverRun | GeneratorRun:
-    error_type = _name(run.error_type, OTHER_ERROR)
-    if isinstance(run, RetrieverRun):
-        return replace(
-            run,
-            query=_held(run.query),
-            chunks=_chunks(run.chunks, ids),
-            source=_name(run.source),
-            error_type=error_type,
-        )
-    return replace(
-        run,
-        prompt=_held(run.prompt),
-        completion=_held(run.completion),
-        messages=tuple(replace(message, text=_held(message.text)) for message in run.messages),
-        error_type=error_type,
-    )
-
-
-def _outcome(outcome: Outcome, ours: str | None) -> Outcome:
-    match, evaluation = outcome.ground_truth, outcome.evaluation
-    return replace(
-        outcome,
-        reason=_reason(outcome, ours),
-        evaluation=evaluation and _evaluation(evaluation, ours),
-        ground_truth=match and match.model_copy(update={"text": _held(match.text)}),
-    )
-
-
-def _reason(outcome: Outcome, ours: str | None) -> str:
+def _reason(finished: Finished) -> str:
     """The reason of a state, without what the judge says about its verdicts."""
+    outcome, ours = finished.outcome, finished.job.record.context_cut
     reason = outcome.reason
     for quoted in outcome.evaluation.undecided if outcome.evaluation else ():
         reason = reason.replace(quoted, WITHHELD) if quoted not in ("", ours) else reason
     return reason
 
 
-def _evaluation(evaluation: Evaluation, ours: str | None) -> Evaluation:
-    # The reasons of grades and of undecided verdicts and the notes are the judge's own words, and
-    # may quote; those of our metrics are ours.
-    undefined = evaluation.undefined.items()
-    return evaluation.model_copy(
-        update={
-            "response_claims": _claims(evaluation.response_claims),
-            "ground_truth_claims": _claims(evaluation.ground_truth_claims),
-            "explanations": {},
-            "undefined": {name: why if name in CATALOGUE else WITHHELD for name, why in undefined},
-            "undecided": _sum(evaluation.undecided, ours),
-            "notes": _sum(evaluation.notes),
-        }
-    )
+@dataclass(frozen=True)
+class _Withheld(Texts):
+    """Withholds the texts of one record, but for what we ourselves say of it."""
 
+    of: Job
 
-def _claims(claims: tuple[Claim, ...]) -> tuple[Claim, ...]:
-    return tuple(Claim(text=WITHHELD) for _ in claims)
+    @cached_property
+    def _ids(self) -> Mapping[str, str]:
+        """What stands for the ids of chunks that may tell something."""
+        chunks = [*self.of.record.chunks, *(c for run in self.of.retrievers for c in run.chunks)]
+        told = dict.fromkeys(chunk.id for chunk in chunks if not _ID.fullmatch(chunk.id))
+        return {id_: f"{WITHHELD} {number}" for number, id_ in enumerate(told, start=1)}
 
+    def _name(self, text: str) -> str:
+        return text if not text or _NAME.fullmatch(text) else WITHHELD
 
-def _sum(counts: Mapping[str, int], ours: str | None = None) -> dict[str, int]:
-    """The counts without their names, but for one that is no word of the judge."""
-    found = Counter[str]()
-    for name, count in counts.items():
-        found[name if name == ours else WITHHELD] += count
-    return dict(found)
+    def _error_type(self, text: str) -> str:
+        return text if not text or _NAME.fullmatch(text) else OTHER_ERROR
+
+    def _told(self, text: str) -> str:
+        return text
+
+    def _word(self, text: str) -> str:
+        return text if text == self.of.record.context_cut else WITHHELD
+
+    def _record_id(self, id_: str) -> str | None:
+        return id_ if _ID.fullmatch(id_) else None
+
+    def _chunk_id(self, chunk: Chunk, text: str) -> str:
+        return self._ids.get(chunk.id, chunk.id)
+
+    def metadata(self, value: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+        return {}
+
+    def evaluation(self, evaluation: Evaluation) -> Evaluation:
+        # The reasons of our metrics are ours.
+        undefined = evaluation.undefined.items()
+        whys = {name: why if name in CATALOGUE else WITHHELD for name, why in undefined}
+        update = {"explanations": {}, "undefined": whys}
+        return super().evaluation(evaluation).model_copy(update=update)
 
 
 @dataclass(frozen=True)

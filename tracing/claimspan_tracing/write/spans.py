@@ -57,15 +57,8 @@ __all__ = [
     "BARE_ROOT",
     "MAX_DOCUMENTS",
     "UnstartedSpan",
-    "attached_attributes",
     "build_spans",
     "document_attributes",
-    "documents_output",
-    "ids_and_scores",
-    "message_attributes",
-    "name_of_root",
-    "name_of_run",
-    "prompt_attributes",
     "recorded_texts",
     "with_span_ids",
     "written_chunks",
@@ -78,12 +71,12 @@ MAX_READ: Final = 4 * MAX_SUBJECT_CHARACTERS
 """Characters looked at: most scripts keep none of theirs."""
 
 
-def name_of_root(job: Job) -> str:
+def _name_of_root(job: Job) -> str:
     """Return the name of a query's root span, once its route is known."""
     return _name(semconv.SPAN_ROOT, job.route)
 
 
-def name_of_run(run: RetrieverRun | GeneratorRun) -> str:
+def _name_of_run(run: RetrieverRun | GeneratorRun) -> str:
     """Return the name of the span of a retriever or generator run."""
     if isinstance(run, RetrieverRun):
         return _name(semconv.SPAN_RETRIEVER, run.source)
@@ -117,13 +110,8 @@ MAX_ATTACHED_BYTES: Final = 2 * 1024
 """Bytes of the metadata; Tempo cuts longer attributes by default."""
 
 
-def attached_attributes(metadata: Mapping[str, JsonValue]) -> Attributes:
-    """Return what the metadata of a record says about its session, its user and the rest.
-
-    Args:
-        metadata: Of the record. It is empty if texts are not captured, since an id of a user is
-            often an address.
-    """
+def _attached_attributes(metadata: Mapping[str, JsonValue]) -> Attributes:
+    """Return what the metadata of a record says about its session, its user and the rest."""
     tags = metadata.get(semconv.TAGS)
     session = _id(metadata, semconv.SESSION_KEYS)
     found: Attributes = {
@@ -207,10 +195,6 @@ def document_attributes(chunks: Sequence[Chunk], texts: Sequence[str]) -> Attrib
 
     The SDK drops the oldest attributes if the application allows fewer, and a list of documents
     that does not begin with the first one is not read at all.
-
-    Args:
-        chunks: The chunks of a retriever or a generator.
-        texts: Their texts as far as there is room for them, from ``recorded_texts``.
     """
     attributes: Attributes = {}
     for index, (chunk, text) in enumerate(zip(chunks, texts, strict=False)):
@@ -226,7 +210,7 @@ def document_attributes(chunks: Sequence[Chunk], texts: Sequence[str]) -> Attrib
     return dict(reversed(attributes.items()))
 
 
-def ids_and_scores(chunks: Sequence[Chunk]) -> str:
+def _ids_and_scores(chunks: Sequence[Chunk]) -> str:
     """Return ids and scores of chunks as a JSON array, the first ones as far as there is room."""
     documents: list[JsonValue] = [{"id": chunk.id, "score": chunk.score} for chunk in chunks]
     whole = encode_json(documents)
@@ -234,17 +218,12 @@ def ids_and_scores(chunks: Sequence[Chunk]) -> str:
     return whole if fits else json_list(documents, MAX_VALUE_BYTES)
 
 
-def documents_output(chunks: Sequence[Chunk], texts: Sequence[str], *, whole: bool) -> Attributes:
+def _documents_output(chunks: Sequence[Chunk], texts: Sequence[str], *, whole: bool) -> Attributes:
     """Return chunks as one output value: a JSON array with the beginning of each text.
 
     Texts are cut so that all documents fit, and the JSON is always whole. Nothing if texts are
-    not captured.
-
-    Args:
-        chunks: As for ``document_attributes``.
-        texts: As for ``document_attributes``.
-        whole: Whether there is room for the texts that are in the other attributes already, and
-            for the metadata. MLflow shows documents in this form alone.
+    not captured. If ``whole``, there is room for texts that are in other attributes already, and
+    for the metadata: MLflow shows documents in this form alone.
     """
     if WITHHELD in texts:
         return {}
@@ -277,33 +256,21 @@ def _beginnings(chunks: Sequence[Chunk], texts: Sequence[str]) -> str:
 
 
 def _one_by_one(chunks: Sequence[Chunk], texts: Sequence[str], *, whole: bool) -> str:
+    """All documents, in MLflow's form if they are whole; a text has half of the room for each."""
     room = (MAX_VALUE_BYTES if whole else MAX_PREVIEW_BYTES) - len("[]")
     written: list[str] = []
     for chunk, text in zip(chunks, texts, strict=False):
         # What short documents leave over goes to those behind them.
         share = room // (len(texts) - len(written)) - len(",")
-        document = _whole(chunk, text, share) if whole else _preview(chunk, text, share)
-        room -= byte_length(document) + len(",")
-        written.append(document)
+        rest = f',"id":{_fitting(chunk.id, share // 4)}'
+        if whole:
+            metadata = encode_json(dict(chunk.metadata))
+            metadata = metadata if byte_length(metadata) <= share // 4 else "{}"
+            rest = f',"metadata":{metadata}{rest}'
+        frame = len('{"page_content":}') + byte_length(rest)
+        written.append(f'{{"page_content":{_fitting(text, share - frame)}{rest}}}')
+        room -= byte_length(written[-1]) + len(",")
     return f"[{','.join(written)}]"
-
-
-def _whole(chunk: Chunk, text: str, room: int) -> str:
-    """A document in MLflow's form, as JSON of at most ``room`` bytes, of which a text has half."""
-    metadata = encode_json(dict(chunk.metadata))
-    if byte_length(metadata) > room // 4:
-        metadata = "{}"
-    return _document(text, f',"metadata":{metadata},"id":{_fitting(chunk.id, room // 4)}', room)
-
-
-def _preview(chunk: Chunk, text: str, room: int) -> str:
-    """A document without its metadata, as JSON of at most ``room`` bytes."""
-    return _document(text, f',"id":{_fitting(chunk.id, room // 4)}', room)
-
-
-def _document(text: str, rest: str, room: int) -> str:
-    frame = len('{"page_content":}') + byte_length(rest)
-    return f'{{"page_content":{_fitting(text, room - frame)}{rest}}}'
 
 
 def _fitting(text: str, room: int) -> str:
@@ -322,12 +289,10 @@ TYPED: Final = 2
 """Attributes of a value that is not a plain text: its type and itself."""
 
 
-def message_attributes(run: GeneratorRun, room: int) -> Attributes:
+def _message_attributes(run: GeneratorRun, room: int) -> Attributes:
     """Return the messages that a model read, and the one that it answered, as OpenInference's.
 
-    Args:
-        run: A generator run; one without messages gets none of the attributes.
-        room: Attributes that there is room for. The last messages are kept.
+    The last ones are kept, as far as there is room; a run without messages has none of them.
     """
     if not run.messages:
         return {}
@@ -342,7 +307,7 @@ def message_attributes(run: GeneratorRun, room: int) -> Attributes:
     return attributes | answer
 
 
-def prompt_attributes(run: GeneratorRun, room: int, *, whole: bool) -> Attributes:
+def _prompt_attributes(run: GeneratorRun, room: int, *, whole: bool) -> Attributes:
     """Return what a model read as one value: its messages as JSON, or else the prompt as a text.
 
     The JSON is that of OpenInference's own instrumentors, and the only form in which MLflow shows
@@ -431,17 +396,11 @@ def build_spans(job: Job, root: Span, tracer: Tracer, guard: Guard) -> OpenSpans
 
     Runs in a copy of the request's context: a span processor sees the context variables and the
     baggage of the request that the spans belong to.
-
-    Args:
-        job: What was read from the run tree.
-        root: The root span that was started for the query; still recording.
-        tracer: Starts the other spans.
-        guard: Counts what a span processor raises; the other spans are built all the same.
     """
     # The SDK drops the oldest attributes past its limit, so query and response come last.
     root.set_attributes(_root_attributes(job))
     with guard:  # a span of another make may refuse it, and keeps the name of its operation
-        root.update_name(name_of_root(job))
+        root.update_name(_name_of_root(job))
     _set_status(root, job.error_type, completed=job.status not in _NOT_COMPLETED)
     spans: list[Span] = []
     for index, run in enumerate(job.runs):
@@ -478,7 +437,7 @@ def _start(
     context = set_span_in_context(parent)
     try:
         span = tracer.start_span(
-            name_of_run(run), context, kind=SpanKind.CLIENT, start_time=run.started
+            _name_of_run(run), context, kind=SpanKind.CLIENT, start_time=run.started
         )
         span.get_span_context()  # a provider that is not the SDK's may return what is no span
     except BaseException as error:  # noqa: BLE001 - also SystemExit: this is our own thread
@@ -546,7 +505,7 @@ def _root_attributes(job: Job) -> Attributes:
             semconv.CHUNKS_COUNT: max(job.chunks_found, len(record.chunks)),
             semconv.CHUNKS_RECORDED: len(record.chunks),
         }
-        | attached_attributes(record.metadata)
+        | _attached_attributes(record.metadata)
         | types_of(texts)
         | texts
     )
@@ -555,13 +514,13 @@ def _root_attributes(job: Job) -> Attributes:
 def _retriever_attributes(run: RetrieverRun, *, whole: bool) -> Attributes:
     texts = recorded_texts(run.chunks)
     attributes = document_attributes(run.chunks, texts)
-    attributes |= documents_output(run.chunks, texts, whole=whole)
+    attributes |= _documents_output(run.chunks, texts, whole=whole)
     attributes |= {
         semconv.CHUNKS_COUNT: run.found,
         semconv.CHUNKS_RECORDED: len(texts),
         semconv.CHUNK_ID_SOURCE: _each_or_one(run.id_sources[: len(texts)]),
         semconv.GEN_AI_OPERATION_NAME: semconv.OPERATION_RETRIEVAL,
-        semconv.GEN_AI_RETRIEVAL_DOCUMENTS: ids_and_scores(run.chunks),
+        semconv.GEN_AI_RETRIEVAL_DOCUMENTS: _ids_and_scores(run.chunks),
         semconv.OPENINFERENCE_SPAN_KIND: semconv.KIND_RETRIEVER,
     }
     asked = text_attributes(
@@ -613,6 +572,6 @@ def _generator_attributes(
         **text_attributes({semconv.OUTPUT_VALUE: run.completion}),
     }
     room = MAX_ATTRIBUTES - LATER_ATTRIBUTES - len(documents) - len(known)
-    prompt = prompt_attributes(run, room, whole=whole)
+    prompt = _prompt_attributes(run, room, whole=whole)
     # The chunks are what a claim is checked against: messages give way to them.
-    return documents | message_attributes(run, room - len(prompt)) | known | prompt
+    return documents | _message_attributes(run, room - len(prompt)) | known | prompt

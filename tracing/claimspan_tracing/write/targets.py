@@ -38,12 +38,7 @@ def context_of(job: Job) -> Context:
 
 
 def feedback_context(trace_id: str, span_id: str) -> Context:
-    """Return a context for what a user says about a response.
-
-    Args:
-        trace_id: Of the root span, in hex.
-        span_id: Of the root span, in hex; empty if only the trace is known.
-    """
+    """Return a context for what a user says about a response, whose span may not be known."""
     # Whether the trace is exported is not known here. A signal that is not marked as sampled has no
     # exemplar, and is dropped where only those of sampled traces are kept.
     root = SpanContext(
