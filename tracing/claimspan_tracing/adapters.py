@@ -211,7 +211,7 @@ def guard_of(monitor: Monitor) -> Guard:
 
 
 def submit_ended(monitor: Monitor, tree: RunTree) -> None:
-    """Submit a tree whose spans others have made and ended; scores go to a carrier span.
+    """Submit a tree with ended spans of others; scores go to a carrier span.
 
     Args:
         monitor: Takes the record.
@@ -255,7 +255,7 @@ def sdk_provider(provider: TracerProvider | None) -> SdkTracerProvider:
             for the application's global one.
 
     Raises:
-        ConfigError: There is none, or it is not the SDK's.
+        ConfigError: There is no provider, or it is not the SDK's.
     """
     found = provider or global_provider()
     if found is None:
@@ -305,6 +305,6 @@ def note_ended_exporters(monitor: Monitor, chain: object) -> None:
 
     Args:
         monitor: If it writes to another provider, nothing changes.
-        chain: What the provider passes its spans to, whose exporters were shut down.
+        chain: The provider's chain of processors, whose exporters were shut down.
     """
     monitor.engine.note_ended_exporters(chain)

@@ -80,7 +80,7 @@ _NO_LOSS: Final = "nothing that was asked for needs it"
 
 
 class ResultFormat(StrEnum):
-    """What a file of results holds."""
+    """The content of a file of results."""
 
     JSONL = "jsonl"
     """One JSON line a record, with all that was found out."""
@@ -323,7 +323,7 @@ class _Run:
         self._advance: Callable[[], None] = lambda: None
 
     def check(self, *, strict: bool, skipped: Path | None) -> None:
-        """Read the file once, count what it holds, and write what cannot be used to ``skipped``.
+        """Read the file once, count its rows, and write the unusable ones to ``skipped``.
 
         Raises:
             FileError: A row cannot be used, and ``strict`` is True.
@@ -361,7 +361,7 @@ class _Run:
         on_workers: OnWorkers | None = None,
         progress: bool | None = None,
     ) -> None:
-        """Evaluate what is left, here or by ``on_workers``.
+        """Evaluate the remaining records, here or by ``on_workers``.
 
         A judge is None if nothing is left to ask for, or if workers have theirs.
 
@@ -417,7 +417,7 @@ class _Run:
         return row.recorded if self.output is None else self.output.recorded(row)
 
     def _left(self) -> Iterator[tuple[InputRow, Recorded]]:
-        """What is left to evaluate, with what is known of it, as it is taken up."""
+        """The records left to evaluate, with their known claims and labels."""
         for row in self.file.records():
             if not self._is_done(row):
                 yield row, self._recorded(row)
@@ -460,7 +460,7 @@ class _Views:
 
     @contextmanager
     def results(self, output: Path | None) -> Generator[Path | None]:
-        """Where the run writes the results that the views are made of, which may be no -o."""
+        """The file of results that the views are made of, also without -o."""
         if output is not None or not self.paths:
             yield output
             return
@@ -569,7 +569,7 @@ def _as_table(run: _Run, found: Comparison | None, views: _Views) -> str:
 
 
 def _summary_lines(summary: Summary, n_records: int) -> Iterator[str]:
-    """How many records were evaluated, what they are and why, the means, and the cost."""
+    """The number of evaluated records, their labels with reasons, the means, and the cost."""
     found = [f"{n} {label}" for label in (LOW, GOOD, UNKNOWN) if (n := summary.labels[label])]
     evaluated = f"{summary.evaluated} of {n_records} records evaluated"
     yield f"{evaluated}: {', '.join(found)}" if found else evaluated
@@ -596,7 +596,7 @@ def _summary_lines(summary: Summary, n_records: int) -> Iterator[str]:
 
 
 def _account_lines(account: Account, unit: str, metrics: Collection[str]) -> Iterator[str]:
-    """What was skipped and why, what records lack, and what was not read."""
+    """Skipped rows with their reasons, missing fields, and unread columns."""
     if account.skips:
         parts = [
             f"{account.lines} lines in the file",

@@ -160,7 +160,7 @@ def _replaced(path: Path, *, what: str) -> Generator[int]:
 
 
 def cannot_write(path: str | Path, error: OSError, *, what: str) -> ConfigError:
-    """The error for a path where ``what`` cannot be written: what is wrong, and what to do."""
+    """The error for a path at which ``what`` cannot be written: the fault, and the remedy."""
     return ConfigError(f"cannot write {what} to {str(path)!r}: {_remedy(Path(path), error)}")
 
 

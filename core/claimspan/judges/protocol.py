@@ -127,7 +127,7 @@ class SparseJudge(Judge, Protocol):
 
 
 class Grade(NamedTuple):
-    """What a judge says of an answer by one criterion."""
+    """The grade of a judge for an answer by one criterion."""
 
     score: float | None
     """0 to 1, by the scale of the criterion; None if the judge could not decide."""
@@ -148,7 +148,8 @@ class CriteriaJudge(Judge, Protocol):
 
         Args:
             criteria: The criteria.
-            record: The record; its response is what users read, and is not cut to its claims.
+            record: The record; its response is the text that users read, and is not cut to its
+                claims.
 
         Returns:
             One grade for each criterion, in their order.
@@ -218,7 +219,7 @@ class ClaimLimitedJudge(Judge, Protocol):
 
         Args:
             text: A response or a ground truth.
-            max_claims: Claims that are of use; the caller leaves out what comes after them.
+            max_claims: Claims that are of use; the caller leaves out later ones.
             question: The query that the text answers, if known.
 
         Returns:

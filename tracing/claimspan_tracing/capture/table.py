@@ -87,7 +87,7 @@ class RunTable:
                     tree.skipped.discard(run_id)
 
     def is_given_up(self, run_id: Hashable | None) -> bool:
-        """Whether a run belongs to a tree that was given up: what begins below it is no query."""
+        """Whether a run belongs to a tree that was given up: runs below it are no queries."""
         return run_id in self._given_up
 
     def give_up(self, run_id: Hashable) -> None:
@@ -134,7 +134,7 @@ class RunTable:
             return evicted
 
     def close(self, tree: RunTree, *, give_up: bool = False) -> bool:
-        """Remove every run of a tree; what its runs report later is ignored.
+        """Remove every run of a tree; later reports of its runs are ignored.
 
         Args:
             tree: The tree.
@@ -164,7 +164,7 @@ class RunTable:
         """Remove every run, at a shutdown.
 
         Returns:
-            The trees whose root was still open, oldest first.
+            The trees with an open root, oldest first.
         """
         with self._lock:
             trees = [root.tree for root in self._roots.values()]

@@ -66,7 +66,7 @@ FREE: Final = 0.75
 """Share of the judge's places below which the rate is doubled again."""
 
 STEP_SECONDS: Final = 10.0
-"""Least time between two steps: the queue has to show what the last one did."""
+"""Least time between two steps: the queue has to show the effect of the last one."""
 
 MOST_HALVINGS: Final = 10
 """A rate falls to 1/1024 of its own at most."""
@@ -86,7 +86,7 @@ class Overload:
         self._lock = threading.RLock()
 
     def factor(self, fullness: float) -> float:
-        """Return what the rate is multiplied with, after a step if one is due.
+        """Return the factor of the rate, after a step if one is due.
 
         Args:
             fullness: How full the judge's share of the queue is, 0 to 1.
@@ -101,7 +101,7 @@ class Overload:
             return 2.0**-self._halvings
 
     def thin(self, decision: Decision, facts: Facts, fullness: float) -> Decision:
-        """Return a decision at the rate that a judge whose queue is so full can bear."""
+        """Return a decision at the rate that a judge with so full a queue can bear."""
         return thinned(decision, facts, self.factor(fullness), b"overload", MARK)
 
 
@@ -147,7 +147,7 @@ class Room(NamedTuple):
 
 
 class Fit:
-    """Thins what a sampler takes to what there is room for.
+    """Thins the records of a sampler to those that there is room for.
 
     The probability of a record follows from how many came before it, how many of them wait, and
     the cost of their evaluation. Safe to use from any thread. ``clock`` returns seconds that
@@ -257,7 +257,7 @@ class Throttle:
         return wants_feedback(self.sampler)
 
     def decide(self, facts: Facts) -> Decision:
-        """Ask the sampler, and thin what it takes."""
+        """Ask the sampler, and thin its records."""
         decision = self.sampler.decide(facts)
         # What cannot be evaluated anyway costs nothing, and takes no other record's place.
         if decision.undecided or not facts.can_be_evaluated:
