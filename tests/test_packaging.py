@@ -199,6 +199,23 @@ def test_a_wheel_of_an_sdist_requires_them_by_name(sdist: Path, tmp_path: Path) 
     assert metadata_of(wheel)["Version"] == metadata_of_sdist(sdist)["Version"]
 
 
+@pytest.mark.parametrize("folder", FOLDERS.values())
+def test_a_release_builds_the_wheel_of_each_other_distribution_from_its_sdist(
+    folder: str, tmp_path: Path
+) -> None:
+    build = (sys.executable, "-m", "hatchling", "build", "-d", str(tmp_path), "-t")
+    ran(*build, "sdist", cwd=ROOT / folder)
+    (sdist,) = tmp_path.glob("*.tar.gz")
+    with tarfile.open(sdist) as content:
+        content.extractall(tmp_path, filter="data")
+
+    ran(*build, "wheel", cwd=tmp_path / sdist.name.removesuffix(".tar.gz"))
+
+    (wheel,) = tmp_path.glob("*.whl")
+    made, source = metadata_of(wheel), metadata_of_sdist(sdist)
+    assert made.items() == source.items()
+
+
 @pytest.mark.parametrize(("extra", "name"), [("bench", "claimspan-bench"), ("local", WEIGHTS)])
 def test_what_is_pinned_is_what_the_checkout_has(extra: str, name: str) -> None:
     source: str = PROJECT["tool"]["uv"]["sources"][name]["path"]

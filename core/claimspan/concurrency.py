@@ -43,7 +43,7 @@ class Pace(Protocol):
         ...
 
     def rest(self, cores: int = 1) -> bool:
-        """Count what the thread has used since ``begin`` or the last rest, and rest for a moment.
+        """Count the thread's time since ``begin`` or the last rest, and rest for a moment.
 
         Native code may have computed on several ``cores`` meanwhile. Returns whether more rest is
         owed than one moment.
@@ -60,7 +60,7 @@ def keep_pace(pace: Pace) -> None:
 
 
 def current_pace() -> Pace | None:
-    """The pace that a judge has to keep on threads of its own; None if there is none."""
+    """The pace that a judge has to keep on threads of its own; None without one."""
     return _pace.get()
 
 

@@ -36,7 +36,7 @@ class DaemonThread(Protocol):
 
 
 class _SystemThread:
-    """What the system's own start returns no object for."""
+    """A thread that the system's own start returns no object for."""
 
     def __init__(self) -> None:
         self.ended: Final = threading.Event()

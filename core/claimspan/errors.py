@@ -15,8 +15,8 @@
         ├── JudgeUnavailableError  the judge is away for now; other records would fail as well
         └── ReplyError           a model's reply is not what was asked for
 
-Messages say what happened and what to do about it. They never contain the text of a chunk,
-a response or a key, so that they are safe to log.
+Messages name the fault and its remedy. They never contain the text of a chunk, a response or a key,
+so that they are safe to log.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class NoRecordsError(ConfigError):
 
 
 class DeliveryError(ClaimspanError):
-    """A backend did not take scores; the message names its status, and what to do."""
+    """A backend did not take scores; the message names its status and the remedy."""
 
     def __init__(self, reason: str, *, final: bool = False) -> None:
         """Set the whole message, and whether the same scores would be refused again."""
@@ -97,11 +97,11 @@ class PayloadError(FileError):
 
 
 class JudgeError(ClaimspanError):
-    """A judge failed, or returned something that is not what was asked for."""
+    """A judge failed, or returned an invalid result."""
 
 
 class JudgeUnavailableError(JudgeError):
-    """The judge is away: it is refused, silent, overloaded or broken, whatever the record.
+    """The judge is away for every record: it is refused, silent, overloaded or broken.
 
     The same record may be judged later, and other records would fail now as well. An endpoint
     that refuses one request (HTTP 400, 401, 404) is not away.
@@ -109,7 +109,7 @@ class JudgeUnavailableError(JudgeError):
 
 
 class ReplyError(JudgeError):
-    """A model's reply is not what was asked for; the message names what is wrong with it."""
+    """A model's reply is invalid; the message names the fault."""
 
 
 class BudgetExceededError(JudgeError):

@@ -84,7 +84,7 @@ class RagRecord(BaseModel):
     """The retrieved chunks in the order of the prompt."""
 
     ground_truth: EncodableText | None = None
-    """A response known to be right; None if there is none."""
+    """A response known to be right, if there is one."""
 
     id: EncodableText | None = None
     """The caller's own id of the query, for matching results to inputs."""
@@ -98,7 +98,7 @@ class RagRecord(BaseModel):
 
     @property
     def encodable(self) -> RagRecord:
-        """The record itself, or a copy whose texts can be encoded.
+        """The record itself, or a copy with texts that can be encoded.
 
         ``model_copy`` and ``model_construct`` check no field, so that a text may have half of a
         surrogate pair in spite of the types above.

@@ -44,7 +44,7 @@ class Label(StrEnum):
                 RAGChecker's (``Entailment``, ``Neutral``, ``Contradiction``).
 
         Raises:
-            LabelError: The spelling is none of them. It is also a ``ValueError``.
+            LabelError: It is another spelling. It is also a ``ValueError``.
         """
         try:
             return _SPELLINGS[spelling.strip().lower()]

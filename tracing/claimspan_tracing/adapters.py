@@ -206,7 +206,7 @@ def guard_of(monitor: Monitor) -> Guard:
 
 
 def submit_ended(monitor: Monitor, tree: RunTree) -> None:
-    """Submit a tree whose spans others have made and ended; scores go to a carrier span.
+    """Submit a tree with ended spans of others; scores go to a carrier span.
 
     The span of the tree stands for the ended root, and does not record.
     """
@@ -248,7 +248,7 @@ def sdk_provider(provider: TracerProvider | None) -> SdkTracerProvider:
             for the application's global one.
 
     Raises:
-        ConfigError: There is none, or it is not the SDK's.
+        ConfigError: There is no provider, or it is not the SDK's.
     """
     found = provider or global_provider()
     if found is None:

@@ -77,7 +77,7 @@ class Message:
     """``system``, ``user``, ``assistant`` or ``tool``; empty if unknown."""
 
     text: str
-    """What it says."""
+    """The text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,7 +110,7 @@ class RetrieverRun(_RunBelow):
     """One outermost retriever run."""
 
     query: str
-    """What the retriever was asked."""
+    """The retriever's question."""
 
     chunks: tuple[Chunk, ...]
     """What it returned, in its order, cut to a bounded number."""
@@ -145,7 +145,7 @@ class GeneratorRun(_RunBelow):
     """Name of the model's provider by OpenTelemetry's registry; empty if unknown."""
 
     operation: Literal["chat", "text_completion"] = "chat"
-    """What the model was asked to do, as ``gen_ai.operation.name``."""
+    """The kind of call, as ``gen_ai.operation.name``."""
 
     input_tokens: int | None = None
     """Tokens of the prompt; None if unknown."""
@@ -163,7 +163,7 @@ class GeneratorRun(_RunBelow):
     """Why the model ended, in the provider's words; empty if unknown."""
 
     temperature: float | None = None
-    """What was asked for; None if unknown, as the next two."""
+    """As requested; None if unknown, as the next two."""
 
     top_p: float | None = None
     """The share of probability that tokens were chosen from."""
@@ -180,7 +180,7 @@ class GeneratorRun(_RunBelow):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptSpan:
-    """What a span needs to be made once more, beside what a job knows anyway."""
+    """The fields of a span that a job lacks, and that are needed to make the span once more."""
 
     __pydantic_config__ = STRICT
 
@@ -271,13 +271,13 @@ class Job:
     """The outermost retriever and generator runs, in the order of their start."""
 
     context_source: Literal["prompt", "last_documents", "retriever", ""] = ""
-    """How it is known what was read, as ``claimspan.context.source``; empty without chunks."""
+    """How the read chunks are known, as ``claimspan.context.source``; empty without chunks."""
 
     chunks_found: int = 0
     """Number of chunks that the generator read, before any was cut off; 0 if not counted."""
 
     rewritten: str = ""
-    """What the retriever was asked whose chunks were read; empty if that is the query."""
+    """The question of the retriever whose chunks were read; empty if that is the query."""
 
     runs_dropped: int = 0
     """Runs beyond the bounds of one query, which are not recorded."""
@@ -292,7 +292,7 @@ class Job:
     """More about ``status``; empty if there is nothing to add."""
 
     feedback: float | None = None
-    """What a user had said about the response when the job was read; None if no user had."""
+    """A user's feedback on the response when the job was read; None if there was none."""
 
     decision: Decision | None = None
     """What the sampler decided; None before it was asked."""
@@ -374,7 +374,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What evaluating a job has led to."""
+    """The result of evaluating a job."""
 
     __pydantic_config__ = STRICT
 
@@ -388,7 +388,7 @@ class Outcome:
     """Claims, verdicts and metrics; None if there are no scores."""
 
     ground_truth: GroundTruthMatch | None = None
-    """What the response was compared with; None if there was no ground truth."""
+    """The ground truth of the response; None if there was none."""
 
     decision: Decision | None = None
     """What the sampler decided after its first judge; takes the place of ``Job.decision``. None

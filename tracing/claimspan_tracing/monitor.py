@@ -47,41 +47,39 @@ class Monitor:
             ``Criterion(...)`` of your own that a language model judges, functions from an
             evaluation to a number. None measures ``faithfulness``, ``groundedness`` and
             ``contradicted_by_chunks``, and with a ground truth ``precision``, ``recall``, ``f1``,
-            ``claim_recall`` and ``context_precision`` as well. What is not chosen is not judged.
+            ``claim_recall`` and ``context_precision`` as well. Only what is chosen is judged.
         thresholds: Metric to its worst value that is good, for others than the usual ones:
             ``{"faithfulness": 0.9}``. Label, summary and blame of a record follow from them.
         ground_truth: Responses known to be right: path of a JSONL or CSV file, mapping,
-            ``callable(query, metadata)``, which may be asynchronous, or ``GroundTruth``. None
-            evaluates only what needs none.
+            ``callable(query, metadata)``, which may be asynchronous, or ``GroundTruth``. Without
+            one, metrics that need it are not measured.
         sample: Share of the records to evaluate, 0.0 to 1.0, or a sampler. None evaluates all of
             them, as far as the other bounds allow it, and says in the log once what a thousand
-            cost if the judge is paid for and there is no ``budget``.
+            records cost if the judge costs money and there is no ``budget``.
         hold_seconds: How long the spans of a query wait for its scores, from the end of its
             root. Scores that come later go to a carrier span.
-        tracer_provider: Where the spans go.
+        tracer_provider: Gets the spans.
         max_queue_records: Records under way at once, from the end of the root to the end of
             the evaluation; more are refused with ``queue_full``.
         max_queue_bytes: Approximate bytes of text that these may keep alive.
         sinks: Write finished records to further places, in order, after our own.
-        on_result: Called with the ``Finished`` of every record that was evaluated, also if
-            its scores came late. It may be asynchronous, and then takes 30 s at most. It runs on
-            a thread of its own and delays no answer; if it raises, or 1,000 results wait for it,
-            a result is lost and counted in ``stats.undelivered``. It is not called twice with
-            one.
+        on_result: Called with the ``Finished`` of every record that was evaluated, also if its
+            scores came late. It may be asynchronous, and then takes 30 s at most. It runs on a
+            thread of its own and delays no answer; if it raises, or 1,000 results wait for it, a
+            result is lost and counted in ``stats.undelivered``. It gets no result twice.
         alerts: Thresholds for the means of scores, and for the shares of states. An alert that
             fires or resolves is a ``claimspan.alert`` log event and a line in the log.
         on_alert: Called with each ``AlertEvent`` as well, as ``on_result`` is with results.
-        redact: Takes out of every text what must not be seen, before any judge, span, sink or
-            file gets it: ``callable(text)``, or ``"pii"`` for ``PiiRedactor()``. Called on a
-            thread of its own. If it raises, or does not return within 5 s, the text is left
-            out; a record that the judge cannot read for that ends as ``judge_error``. Samplers
-            and the look-up of ground truth are this process's own: samplers get raw facts, the
-            look-up gets what the judge gets.
+        redact: Redacts every text before any judge, span, sink or file gets it: ``callable(text)``,
+            or ``"pii"`` for ``PiiRedactor()``. Called on a thread of its own. If it raises, or does
+            not return within 5 s, the text is left out; a record that the judge then cannot read
+            ends as ``judge_error``. Samplers get raw facts, and the look-up of ground truth gets
+            the judge's texts.
         redact_for: Who gets redacted texts: ``{"export"}`` lets the judge alone see them raw.
-        capture_content: False writes no text on spans, events and sinks; records are evaluated
-            all the same. ``OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=NO_CONTENT`` says
-            the same, and wins. The spans of other instrumentations are theirs.
-        budget: What judging may cost, by the sampler's first judge as well. A record beyond it
+        capture_content: False writes no text on spans, events and sinks; records are evaluated all
+            the same. ``OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=NO_CONTENT`` says the
+            same, and wins. Spans of other instrumentations are not changed.
+        budget: Limits the cost of judging, the sampler's first judge included. A record beyond it
             ends as ``over_budget``.
         spool: File in which records wait for their evaluation, so that they survive the end
             of the process. Several processes may share it.
@@ -91,17 +89,17 @@ class Monitor:
             platforms that freeze the process between requests. The call waits at most
             ``hold_seconds``, and half a second for the export; in an event loop, which must not
             wait, ``await aflush()`` instead.
-        exit_timeout: Seconds that the end of the process may take in all, whatever hangs. With
-            several monitors, the longest counts. A kernel of Jupyter, which is killed sooner, takes
-            2 s if none has set another time than the default.
-        worker: Where the judge computes: ``"thread"``, or ``"process"`` for a process of its own,
-            which takes no turn at this interpreter. The judge is then given by name, or has a
-            method ``arguments()``. None takes ``CLAIMSPAN_WORKER``, else a thread, and for records
-            with a text of more than 8,000 characters a process, if the judge can be made in one: a
-            step of a judge that reads for long keeps the interpreter from the application.
+        exit_timeout: Seconds that the end of the process may take in all, even if something hangs.
+            With several monitors, the longest counts. A kernel of Jupyter, which is killed sooner,
+            takes 2 s if none has set another time than the default.
+        worker: The judge computes on a ``"thread"``, or in a ``"process"`` of its own, which takes
+            no turn at this interpreter. The judge is then given by name, or has a method
+            ``arguments()``. None takes ``CLAIMSPAN_WORKER``, else a thread, and for records with a
+            text of more than 8,000 characters a process, if the judge can be made in one: a step of
+            a judge that reads for long keeps the interpreter from the application.
         max_cpu_share: Share of a core that evaluating may take, above 0 up to 1. Its threads rest
-            between their steps, which leaves the interpreter to the application; 1 never rests.
-            Of more records than fit, fewer are sampled, with weights that say so.
+            between their steps, which leaves the interpreter to the application; 1 never rests. If
+            more records come than fit, fewer are sampled, and their weights say so.
 
     Raises:
         ConfigError: An argument cannot work.
@@ -184,15 +182,15 @@ class Monitor:
         """Capture a query that the application's own code answers, without a framework.
 
         ``with monitor.record(query) as record:`` is a record from the beginning of the block to its
-        end. Say what was found with ``record.retrieved(documents)``, and the answer with
+        end. Report the documents with ``record.retrieved(documents)``, and the answer with
         ``record.answered(text)``. A retriever or a model of a framework that runs in the block,
         with an integration of the same monitor attached, joins the record by itself. A block within
         the block of another record belongs to that one.
 
         Args:
             query: What the user asked.
-            name: What the pipeline is called: the route, and a part of the root's name.
-            metadata: What is known about the query, such as ``session.id``, ``user.id`` or ``id``.
+            name: Name of the pipeline: the route, and a part of the root's name.
+            metadata: Facts about the query, such as ``session.id``, ``user.id`` or ``id``.
 
         Returns:
             The record, whose ``trace_id`` and ``span_id`` are known from the beginning.
@@ -201,7 +199,7 @@ class Monitor:
         return open_record(capture, self.feedback, name=name, inputs=query, metadata=metadata)
 
     def collect_records(self) -> AbstractContextManager[list[CapturedRecord]]:
-        """Get a handle on each query that starts in a block, whatever framework runs it.
+        """Get a handle on each query that starts in a block, in any framework.
 
         ``with monitor.collect_records() as records:`` around ``chain.invoke(question, ...)``. Each
         handle has the ``trace_id`` and the ``span_id`` of the query, and ``feedback(value)`` at any
@@ -233,7 +231,7 @@ class Monitor:
                 about every query of the trace.
 
         Raises:
-            ConfigError: The value is out of its range, or an id is none.
+            ConfigError: The value is out of its range, or an id is malformed.
         """
         self.engine.feedback(checked_feedback(value, trace_id, span_id))
 
@@ -247,7 +245,7 @@ class Monitor:
             timeout: Seconds that exporter, judge and clock may take, each.
 
         Returns:
-            What was found, line by line, each with what to do; ``str`` shows it.
+            The findings, line by line, each with its remedy; ``str`` shows them.
         """
         return diagnose(self._settings, self.stats, timeout)
 
@@ -271,7 +269,7 @@ class Monitor:
         return await asyncio.to_thread(self.flush, timeout)
 
     def shutdown(self, timeout: float = 5.0) -> bool:
-        """Wait for what is under way, then end every span that is left with ``shutdown``.
+        """Wait for records under way, then end all other spans with ``shutdown``.
 
         Traffic after it is still traced, with status ``shutdown``. Safe to call twice.
 

@@ -80,12 +80,12 @@ class ObservedRecord:
         self._block: AbstractContextManager[None] | None = None
 
     def retrieved(self, documents: Iterable[object], *, query: str | None = None) -> None:
-        """Note what was found for the query. May be called for each search.
+        """Note the documents of the query. May be called for each search.
 
         Args:
             documents: Texts, mappings with ``text``, ``id``, ``score`` and ``metadata``, or the
-                documents and nodes of a framework. What has no text is left out.
-            query: What was searched for; None stands for the query of the record.
+                documents and nodes of a framework. Those without text are left out.
+            query: The question of the search; None stands for the query of the record.
         """
         with self._capture.guard:
             found = list(documents)
@@ -98,7 +98,7 @@ class ObservedRecord:
 
         Args:
             completion: What the model wrote.
-            prompt: What it read.
+            prompt: The model's input.
             model: Its name.
         """
         made = Generation(prompt=prompt, completion=completion, model=model)
@@ -132,7 +132,7 @@ class ObservedRecord:
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
-        """End the record; what the block raised is its error, and goes on."""
+        """End the record. An exception of the block is its error, and is raised further."""
         if self._block is not None:
             self._block.__exit__(None, None, None)
         self.end(error)
@@ -150,7 +150,7 @@ class ObservedRecord:
             _current.set(before)
 
     def returned(self, value: object) -> None:
-        """End the record with what its function has returned."""
+        """End the record with the result of its function."""
         if self._answer is None:
             self._answer = value
         with self._capture.guard:
@@ -160,7 +160,7 @@ class ObservedRecord:
         self.end()
 
     def end(self, error: BaseException | None = None) -> None:
-        """End the record, once: with what was answered, or with an exception."""
+        """End the record, once: with the answer, or with an exception."""
         root, self._root = self._root, None
         answer, self._answer = self._answer, None
         if root is None:
@@ -214,7 +214,7 @@ QUERY_NAMES = ("query", "question", "input", "user_input", "user_query", "prompt
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
-    """What a function was called with."""
+    """The arguments of a function."""
 
     names: Sequence[str]
     """Names of its positional parameters."""
@@ -242,14 +242,14 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What a stream has yielded."""
+    """The items that a stream has yielded."""
 
     parts: Sequence[object]
     """In their order."""
 
 
 class ObservedReader(Reader):
-    """Reads what the application's code has said itself, and asks the readers of joined runs.
+    """Reads the reports of the application's code, and asks the readers of joined runs.
 
     A key of the question is a parameter's name, a path from it, or a callable of all arguments.
     """
@@ -289,7 +289,7 @@ class ObservedReader(Reader):
         return Retrieval(run.inputs, [d for d in map(document_of, found) if d is not None])
 
     def context(self, root: Run) -> Sequence[Document] | None:
-        """Return what a joined pipeline says that its generator read."""
+        """Return the context that a joined pipeline reports for its generator."""
         said = (reader.context(run) for run, reader in _joined(root))
         return next((documents for documents in said if documents is not None), None)
 
@@ -319,7 +319,7 @@ class ObservedReader(Reader):
 
 
 def _said(root: Run) -> object:
-    """What the code has answered or returned; None if it has not said."""
+    """The answer that the code reported or returned; None if it did neither."""
     return root.outputs.answer if isinstance(root.outputs, Outcome) else None
 
 
@@ -366,7 +366,7 @@ CHUNK_KEYS: Final = (
     *("chunks", "contexts", "context", "documents", "source_documents", "retrieved_context"),
     "sources",
 )
-"""Keys under which functions return what was retrieved."""
+"""Keys under which functions return retrieved documents."""
 
 TEXT_KEYS: Final = CHUNK_NAMES["text"]
 """Keys and attributes in which a chunk has its text."""

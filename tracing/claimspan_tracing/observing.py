@@ -61,17 +61,17 @@ def observe(
     Args:
         function: Answers a query.
         monitor: Evaluates the records; None uses the monitor that the process shares.
-        name: What the pipeline is called; None takes the name of the function.
-        query_key: Where the user's question is in the arguments: the name of a parameter, a path
-            from it, or a callable that takes all of them by name. None takes the parameter with a
-            usual name (``query``, ``question``, ...), else the first text.
-        response_key: Where the answer is in what the function returns: a key, a path or a callable.
-        metadata: What is known about every query.
+        name: Name of the pipeline; None takes the name of the function.
+        query_key: Finds the user's question in the arguments: the name of a parameter, a path from
+            it, or a callable that takes all of them by name. None takes the parameter with a usual
+            name (``query``, ``question``, ...), else the first text.
+        response_key: Finds the answer in the function's result: a key, a path or a callable.
+        metadata: Facts about every query.
         options: Options of ``Monitor``; equal ones share a monitor.
 
     Raises:
-        ConfigError: What is decorated is no function, both a monitor and options are given, or an
-            option is invalid.
+        ConfigError: The decorated object is no function, both a monitor and options are given, or
+            an option is invalid.
     """
     evaluates = default_monitor(monitor, options)
     capture = Capture(ObservedReader(query_key, response_key), evaluates)

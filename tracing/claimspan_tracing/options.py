@@ -1,4 +1,4 @@
-"""The options of a monitor: what may be given, what it stands for, and the checks between."""
+"""The options of a monitor, their checks, and the settings that they stand for."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ __all__ = [
 ]
 
 GroundTruthLike = str | Path | Mapping[str, str] | Lookup | GroundTruth
-"""What ``Monitor`` takes as ground truth."""
+"""Every form of ground truth that ``Monitor`` takes."""
 
 HOLD_SECONDS: Final = 30.0
 
@@ -88,11 +88,11 @@ class MonitorOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What the options of a monitor stand for; fields with the name of an option are told there."""
+    """The checked options of a monitor; ``Monitor`` explains those of the same name."""
 
     judge: Judge
     selection: Selection
-    """What is measured, and where it begins to be low."""
+    """The metrics, and their thresholds."""
     ground_truth: GroundTruth | None
     sampler: Sampler
     tells_cost: bool
@@ -101,7 +101,6 @@ class Settings:
     max_records: int
     max_bytes: int
     source: TracerSource
-    """Where the spans go."""
     sinks: tuple[Sink, ...]
     whole_values: bool
     """Whether spans go to a backend that shows input and output of a run and nothing else."""
@@ -118,17 +117,17 @@ class Settings:
     serverless: bool
     exit_timeout: float
     judge_specs: tuple[JudgeSpec, ...]
-    """What a process of its own makes the judge from, and the sampler's first judge, if there is
+    """From these a process of its own makes the judge and the sampler's first judge, if there is
     one; empty if they judge on a thread of this process."""
     spare_judge: JudgeSpec | None
-    """What a process of its own makes the judge from, for texts that are too long for a thread of
-    this process; None if it cannot be made there."""
+    """From it a process of its own makes the judge for texts that are too long for a thread of this
+    process; None if it cannot be made there."""
     max_cpu_share: float
 
 
 @may_block()  # files are read, and judges made
 def settings_of(given: MonitorOptions) -> Settings:
-    """Check options, and return what they stand for.
+    """Check options, and return the settings that they stand for.
 
     Raises:
         ConfigError: A name is no option, a value cannot work, or two cannot go together.
@@ -181,11 +180,10 @@ def settings_of(given: MonitorOptions) -> Settings:
 
 
 def check_names(options: Collection[str]) -> None:
-    """Refuse what is no option of a monitor.
+    """Refuse names that are no options of a monitor.
 
     Raises:
-        ConfigError: One of the names is none; the message has the name that was meant, if it is
-            like one.
+        ConfigError: A name is no option; the message suggests the most similar option.
     """
     known = MonitorOptions.__annotations__
     for name in options:

@@ -59,7 +59,7 @@ def default_monitor(monitor: Monitor | None, options: MonitorOptions) -> Monitor
             compared by value, files by name and time of change, everything else by identity.
 
     Raises:
-        ConfigError: Both are given, the monitor is none, or an option cannot work.
+        ConfigError: Both are given, the monitor is no ``Monitor``, or an option cannot work.
     """
     if monitor is not None:
         # Callers without a type checker pass a handler or the name of a judge. Without this line
@@ -127,7 +127,7 @@ def _meaning(monitor: Monitor, key: Callable[[object], Hashable]) -> Hashable:
 
 
 def _key(value: object, key_of_object: Callable[[object], Hashable] = id) -> Hashable:
-    """What makes two values of an option equal; a set is compared as objects are, by identity."""
+    """The key by which two values of an option are equal; a set is compared by identity."""
     if isinstance(value, _PLAIN):
         # 1 and True are equal in Python, and are not the same option.
         return type(value).__name__, value

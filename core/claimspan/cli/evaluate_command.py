@@ -73,7 +73,7 @@ _NO_LOSS: Final = "nothing that was asked for needs it"
 
 
 class ResultFormat(StrEnum):
-    """What a file of results holds."""
+    """The content of a file of results."""
 
     JSONL = "jsonl"
     """One JSON line a record, with all that was found out."""
@@ -261,7 +261,7 @@ class _Run:
         self._advance: Callable[[], None] = lambda: None
 
     def check(self, *, strict: bool, skipped: Path | None) -> None:
-        """Read the file once, count what it holds, and write what cannot be used to ``skipped``.
+        """Read the file once, count its rows, and write the unusable ones to ``skipped``.
 
         Raises:
             FileError: A row cannot be used, and ``strict`` is True.
@@ -358,7 +358,7 @@ class _Views:
 
     @contextmanager
     def results(self, output: Path | None) -> Generator[Path | None]:
-        """Where the run writes the results that the views are made of, which may be no -o."""
+        """The file of results that the views are made of, also without -o."""
         if output is not None or not self.paths:
             yield output
             return
@@ -467,7 +467,7 @@ def _as_table(run: _Run, found: Comparison | None, views: _Views) -> str:
 
 
 def _summary_lines(summary: Summary, n_records: int) -> Iterator[str]:
-    """How many records were evaluated, what they are and why, the means, and the cost."""
+    """The number of evaluated records, their labels with reasons, the means, and the cost."""
     found = [f"{n} {label}" for label in (LOW, GOOD, UNKNOWN) if (n := summary.labels[label])]
     evaluated = f"{summary.evaluated} of {n_records} records evaluated"
     yield f"{evaluated}: {', '.join(found)}" if found else evaluated
@@ -494,7 +494,7 @@ def _summary_lines(summary: Summary, n_records: int) -> Iterator[str]:
 
 
 def _account_lines(account: Account, unit: str, metrics: Collection[str]) -> Iterator[str]:
-    """What was skipped and why, what records lack, and what was not read."""
+    """Skipped rows with their reasons, missing fields, and unread columns."""
     if account.skips:
         parts = [
             f"{account.lines} lines in the file",

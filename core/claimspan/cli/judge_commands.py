@@ -273,7 +273,7 @@ def _comparison_table(measured: Sequence[_Measured]) -> str:
 
 
 def _calibration_table(found: Calibration) -> str:
-    """The thresholds of a cascade, and what they are expected to save and to lose."""
+    """The thresholds of a cascade, with their expected savings and losses."""
     low, high = found.thresholds.low, found.thresholds.high
     saved, lost, agreement_lost = (
         in_percent(each, in_table=True) for each in (found.saved, found.lost, found.agreement_lost)

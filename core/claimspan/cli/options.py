@@ -1,4 +1,4 @@
-"""The options that several commands have: judges, what is measured, columns, progress, JSON."""
+"""The options that several commands have: judges, metrics, columns, progress, JSON."""
 
 from __future__ import annotations
 

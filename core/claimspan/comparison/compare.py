@@ -57,7 +57,7 @@ def compare_files(
     group_by: str | None = None,
     progress: bool | None = None,
 ) -> Comparison:
-    """Compare the systems whose results are in files, one a system, as ``compare_systems`` does.
+    """Compare systems by their files of results, one a system, as ``compare_systems`` does.
 
     The baseline is named, or given by its path.
 
@@ -187,7 +187,7 @@ def _adjusted(
     )
 
     def told(place: int, row: SystemResult, found: MetricResult) -> MetricResult:
-        """The metric with its finding: a difference that the test does not show is none."""
+        """The metric with its finding: a difference that the test does not show does not count."""
         if found.difference is None:
             return found
         p_value, is_lower = adjusted[place, row.name, found.metric], directions[found.metric]
@@ -372,7 +372,7 @@ def _value_of(row: ScoredRow, metric: str) -> float | None:
 
 
 def _group_of(row: ScoredRow, group_by: str | None) -> str:
-    """Return what a record is resampled with: its value of a metadata key, else its own key."""
+    """Return a record's group for resampling: its value of a metadata key, else its own key."""
     if group_by is None or group_by not in row.metadata:
         return row.key
     # Metadata may be lists or mappings, which cannot be keys.
@@ -382,7 +382,7 @@ def _group_of(row: ScoredRow, group_by: str | None) -> str:
 def estimates(
     rows: Sequence[ScoredRow], metrics: Sequence[str], group_by: str | None = None
 ) -> dict[str, Estimate]:
-    """Return the mean of each metric with its interval, over the records where it is defined."""
+    """Return the mean of each metric with its interval, over the records that define it."""
     columns = [[_value_of(row, metric) for row in rows] for metric in metrics]
     found = mean_estimates(columns, [_group_of(row, group_by) for row in rows])
     return {metric: each for metric, each in zip(metrics, found, strict=True) if each is not None}

@@ -48,7 +48,7 @@ Finding = Literal["better", "worse", "different", "no difference shown"]
 
 
 class Difference(BaseModel):
-    """One metric of a system against the baseline, over the records where both have a value."""
+    """One metric of a system against the baseline, over the records with a value in both."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -61,10 +61,10 @@ class Difference(BaseModel):
     adjusted_p_value: float
     finding: Finding
     only_in_baseline: int = 0
-    """Common records where the baseline alone has a value, which no test can use."""
+    """Common records with a value in the baseline alone, which no test can use."""
 
     only_in_system: int = 0
-    """Common records where the system alone has a value."""
+    """Common records with a value in the system alone."""
 
 
 class MetricResult(BaseModel):
@@ -74,7 +74,7 @@ class MetricResult(BaseModel):
 
     metric: str
     estimate: Estimate | None
-    """Mean with its 95 % interval, over the records where it is defined; None without any."""
+    """Mean with its 95 % interval, over the records that define it; None without any."""
 
     difference: Difference | None = None
     """Against the baseline; None for the baseline itself, and if no record has both values."""
@@ -126,4 +126,4 @@ class Comparison(BaseModel):
     """Number of tests that the p-values of all slices together are adjusted for."""
 
     notes: tuple[str, ...] = ()
-    """What is not comparable, a sentence each."""
+    """A sentence for each thing that is not comparable."""

@@ -44,8 +44,8 @@ class Gate(BaseModel):
     """Metric to the highest mean that passes."""
 
     metrics: tuple[str, ...] | None = None
-    """What is tested against the baseline: names, or the sets ``default``, ``paper`` and ``all``.
-    None is ``default``, and what has a threshold."""
+    """The metrics tested against the baseline: names, or the sets ``default``, ``paper`` and
+    ``all``. None is ``default``, and what has a threshold."""
 
     primary: str | None = None
     """The metric that matters most: it is tested against the baseline as if it were the only one,
@@ -95,7 +95,7 @@ class Gate(BaseModel):
 
 
 class Check(BaseModel):
-    """One rule of a gate, and what was found."""
+    """One rule of a gate, and its finding."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

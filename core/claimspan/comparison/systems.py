@@ -96,7 +96,7 @@ class _Evaluation(BaseModel):
 
 
 class _Line(BaseModel):
-    """What a comparison needs of a line of results."""
+    """The fields of a line of results that a comparison needs."""
 
     model_config = ConfigDict(allow_inf_nan=False)
 

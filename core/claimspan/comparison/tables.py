@@ -94,7 +94,7 @@ def interval(metric: str, estimate: Estimate | None, *, is_difference: bool = Fa
 
 
 def p_value(value: float) -> str:
-    """Write a p-value; one below what the permutations can show says so."""
+    """Write a p-value; one below the resolution of the permutations says so."""
     return "<0.001" if value < 0.001 else f"{value:.3f}"
 
 

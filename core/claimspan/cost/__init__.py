@@ -1,4 +1,4 @@
-"""Cost of judging: usage (what was spent), pricing (what models charge), budget (limits).
+"""Cost of judging: usage (spent so far), pricing (of the models), budget (limits).
 
 Limits of a day may be shared (``stores``): ``SqliteBudgetStore`` by the processes of a machine,
 ``RedisBudgetStore`` by those of many.

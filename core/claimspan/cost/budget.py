@@ -138,7 +138,7 @@ class Budget:
         return 0 if self._shared is None else self._shared.failures
 
     def booked_for(self, meter: Meter) -> Usage:
-        """What was reserved and then booked for the record that a meter stands for."""
+        """Reservations and bookings of a meter's record."""
         with self._lock:
             account = self._records.get(meter)
             return Usage() if account is None else account.spent
@@ -185,7 +185,7 @@ class Budget:
             _check("a day", self._day_limits, shared + _LEAST)
 
     async def book(self, usage: Usage) -> None:
-        """Books what was spent without a reservation."""
+        """Books spending without a reservation."""
         day, key = self._today(), secrets.token_hex(8)
         self._own.settle(day, key, usage)
         if self._shared is not None:
@@ -329,7 +329,7 @@ class _SharedCount:
             return None
 
     def _guarded(self, call: Callable[[], _T]) -> _T | None:
-        """Pay what is owed and make a call; None if the store is away."""
+        """Pay the debt and make a call; None if the store is away."""
         if time.monotonic() < self._away_until:
             return None
         try:
@@ -360,7 +360,7 @@ class _SharedCount:
                 raise
 
     def _forget_parent(self) -> None:
-        """In a forked child: what the parent owes is the parent's."""
+        """In a forked child: the debt stays with the parent."""
         if self._pid != os.getpid():
             self._pid = os.getpid()
             self._owed.clear()

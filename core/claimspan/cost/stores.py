@@ -1,4 +1,4 @@
-"""Where the usage of a day is counted: in memory, in an SQLite file, in Redis, by one protocol."""
+"""Stores that count the usage of a day: in memory, in an SQLite file, in Redis, by one protocol."""
 
 from __future__ import annotations
 
@@ -76,14 +76,14 @@ class Admission(NamedTuple):
 
 
 class BudgetStore(Protocol):
-    """Counts what was spent and what is reserved on each day, for one process or for many.
+    """Counts spending and reservations of each day, for one process or for many.
 
     The calls may block for a short time, and are made on a thread of their own. They may raise
     whatever the storage raises: the budget then goes on with the count of its own process.
     """
 
     def reserve(self, day: int, key: str, maximum: Usage, limits: Limits) -> Admission:
-        """Enter a reservation if what is spent, reserved and asked for is within the limits.
+        """Enter a reservation if all spending and reservations stay within the limits.
 
         Looking and entering have to be one step, also if other processes do the same.
 
@@ -104,12 +104,12 @@ class BudgetStore(Protocol):
         ...
 
     def spent(self, day: int) -> Usage:
-        """Return what was spent on a day so far, without what is reserved."""
+        """Return the spending of a day so far, without reservations."""
         ...
 
 
 class Account:
-    """What was spent and what is reserved, of a day or of a record.
+    """Spending and reservations of a day or of a record.
 
     The sum of the open reservations is kept, and not made anew for each call: the work of many that
     are open at once would grow with the square of their number.
@@ -130,7 +130,7 @@ class Account:
         return True
 
     def settle(self, key: str, spent: Usage) -> None:
-        """End a reservation, if there is one, and book what was spent."""
+        """End a reservation, if there is one, and book the spending."""
         maximum = self._open.pop(key, None)
         if maximum is not None:
             # With none open the sum begins anew: the rounding of dollars must not add up for days.
@@ -455,7 +455,7 @@ _KEPT_SECONDS: Final = str(_KEPT_DAYS * _DAY_SECONDS)
 
 
 class RedisClient(Protocol):
-    """What the store needs of a synchronous client, such as ``redis.Redis``."""
+    """The methods that the store needs of a synchronous client, such as ``redis.Redis``."""
 
     def eval(self, script: str, numkeys: int, /, *keys_and_args: str) -> object:
         """Run a script in Redis, in one step."""

@@ -94,7 +94,7 @@ class Meter:
         """Whether a request fits now; False if it may, once others have been reported.
 
         Raises:
-            RecordLimitError: It does not fit beside what was used already.
+            RecordLimitError: It exceeds the rest of the limit.
         """
         if self.max_tokens is None:
             return True
@@ -129,7 +129,7 @@ def metered(max_calls: int | None = None, max_tokens: int | None = None) -> Gene
 
 
 def add_usage(usage: Usage) -> None:
-    """Reports what a request of a judge has used.
+    """Reports the usage of a judge's request.
 
     Raises:
         RecordLimitError: The judge has made more calls than a record may have, and has to stop.

@@ -1,9 +1,9 @@
 """Evaluation of records: claims, their verdicts, and the metrics that follow from them.
 
-``evaluate`` runs an evaluation of what ``selection`` has chosen, ``matrices`` asks the judge for
-the verdicts and makes them agree, and ``result`` holds what was found out. ``judgement`` says in
-one place what the verdicts say of an answer, ``diagnosis`` which part of the pipeline it comes
-from, and ``display`` shows it. ``estimate`` says what an evaluation will cost.
+``evaluate`` runs an evaluation of the metrics of ``selection``, ``matrices`` asks the judge for the
+verdicts and makes them agree, and ``result`` holds the findings. ``judgement`` alone sums up the
+verdicts on an answer, ``diagnosis`` says which part of the pipeline it comes from, and ``display``
+shows it. ``estimate`` says what an evaluation will cost.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Says in words where an answer falls short, and whether retriever or generator is why.
+"""Says in words how an answer falls short, and whether retriever or generator is the cause.
 
 An answer falls short if it lacks a fact of the ground truth, if the chunks contradict it, if
 nothing supports it, or if it repeats what the ground truth contradicts. Each sentence counts
@@ -36,7 +36,7 @@ class Part(StrEnum):
     """It missed facts that the answer lacks."""
 
     GENERATOR = "generator"
-    """It left facts out that it had read, or said what the chunks do not."""
+    """It left facts out that it had read, or added claims that are in no chunk."""
 
     BOTH = "both"
 
@@ -54,7 +54,7 @@ class Part(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """What the verdicts say of one claim of the ground truth."""
+    """The verdicts on one claim of the ground truth."""
 
     retrieved: Truth
     """Whether a chunk entails it."""
@@ -70,7 +70,7 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """What the verdicts say of one claim of the response."""
+    """The verdicts on one claim of the response."""
 
     label: Label | None
     """Its label by all chunks together; None if undecided."""
@@ -101,7 +101,7 @@ class Findings:
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """Where an answer falls short, and why."""
+    """The shortcomings of an answer, and their cause."""
 
     part: Part = Part.UNKNOWN
     findings: tuple[str, ...] = ()
@@ -137,7 +137,7 @@ def diagnose(findings: Findings) -> Diagnosis:
 
 
 def findings_of(evaluation: Measured, truths: Truths) -> Findings:
-    """Return what the verdicts of an evaluation say of its claims."""
+    """Return the verdicts of an evaluation, claim by claim."""
     verdicts = evaluation.matrices
     chunks, by_truth = verdicts.response_vs_chunks, verdicts.response_vs_ground_truth
     answer, held = verdicts.ground_truth_vs_response, verdicts.ground_truth_vs_chunks

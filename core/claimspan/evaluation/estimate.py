@@ -97,7 +97,7 @@ async def aestimate(
         records: The records to evaluate.
         judge: The judge to evaluate them with; it sends nothing. ``LexicalJudge`` and
             ``LocalJudge`` make no call.
-        metrics: What will be measured, as in ``aevaluate``: what is not chosen costs nothing.
+        metrics: The metrics to measure, as in ``aevaluate``: others cost nothing.
         claims_per_sentence: Claims that the model is expected to find in a sentence.
         progress: As in ``evaluate_many``.
 

@@ -131,7 +131,7 @@ async def aevaluate(
         metrics: What to measure, see ``Selection.of``: names, ``"all"``, criteria, functions. None
             measures ``faithfulness``, ``groundedness`` and ``contradicted_by_chunks``, and of a
             record with a ground truth ``precision``, ``recall``, ``f1``, ``claim_recall`` and
-            ``context_precision`` as well. What is not chosen is not judged.
+            ``context_precision`` as well. Only what is chosen is judged.
         thresholds: Metric to its worst value that is good, for others than the usual ones.
         undefined: ``"omit"`` leaves a metric without a value out of ``metrics``; ``"zero"`` makes
             it 0.0, as ragchecker 0.1.9 does.
@@ -148,8 +148,7 @@ async def aevaluate(
     Raises:
         BudgetExceededError: The budget has too little left.
         JudgeError: The judge failed, was too slow, or returned something of another type or shape.
-        ConfigError: An argument cannot work, the record or the judge is none, or the context
-            would be lost.
+        ConfigError: An argument, the record or the judge is invalid, or the context would be lost.
     """
     _check_options(undefined, max_claims)
     selection = Selection.of(metrics, thresholds)
@@ -213,10 +212,10 @@ MADE_TO_AGREE: Final = "verdicts that contradicted others, and gave way"
 
 
 def judge_for(selection: Selection, judge: JudgeLike | None) -> Judge:
-    """Return the judge that an option stands for, if it can judge what is chosen.
+    """Return the judge that an option stands for, if it can judge the chosen metrics.
 
     Raises:
-        ConfigError: It is none, or a criterion needs a language model.
+        ConfigError: It is no judge, or a criterion needs a language model.
     """
     found = judge_of(judge)
     if selection.criteria and not isinstance(found, CriteriaJudge):
@@ -379,7 +378,7 @@ async def _evaluation_or_error(
     undefined: Undefined,
     max_claims: int,
 ) -> Evaluation:
-    """Evaluate a record; if the judge fails, say why and what it has cost all the same."""
+    """Evaluate a record; if the judge fails, return the reason and the cost."""
     started = time.perf_counter()
     with metered() as meter:
         try:
@@ -443,7 +442,7 @@ async def _deadline(seconds: float) -> AsyncGenerator[None]:
 
 
 def _answer_alone(record: RagRecord) -> RagRecord:
-    """The record with what its answer says: of a structure its text, and no evidence beside it."""
+    """The record with the statement of its answer: a structure's text, without shown evidence."""
     chunks = [chunk.text for chunk in record.chunks]
     answer = without_shown(answer_text(record.response), chunks)
     is_whole = answer == record.response
@@ -553,7 +552,7 @@ class _Frame(Protocol):
 
 
 def records_of(given: GivenRecords, columns: GivenColumns | None = None) -> list[RagRecord]:
-    """Records of whatever a caller has them in, with ``columns`` as in ``aevaluate``.
+    """Records of any container that a caller may have, with ``columns`` as in ``aevaluate``.
 
     Raises:
         ConfigError: One of them is no record, or the context of all of them would be lost; the

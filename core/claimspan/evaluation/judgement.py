@@ -1,4 +1,4 @@
-"""What a record's verdicts say of its answer: one label, the reasons, and the part to blame.
+"""Sums up the verdicts on an answer: one label, the reasons, and the part to blame.
 
 Spans, summaries, reports, gates, alerts, comparisons and writers all show what ``judgement_of``
 says, and none of them has a threshold of its own. The cases are a table in ``docs/scores.md``.
@@ -44,7 +44,7 @@ LOW_SCORE: Final[Mapping[str, float]] = {LOW: 1.0, GOOD: 0.0}
 has none."""
 
 RecordLabel = Literal["good", "low", "unknown"]
-"""What a whole record is. It is unknown if no score that could call it low has a value."""
+"""The label of a whole record. It is unknown if no score with a threshold has a value."""
 
 _ROUNDING: Final = 1e-9
 """A share this near to its threshold is at it: 1 - 0.8 is a little less than 0.2."""
@@ -75,7 +75,7 @@ class Assessment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement(Diagnosis):
-    """What is said of one record, wherever it is shown."""
+    """The judgement on one record, for every place that shows it."""
 
     label: RecordLabel = "unknown"
     """``low`` if, and only if, a score is low; ``good`` if one could be, and none is."""
@@ -104,13 +104,13 @@ _REPEATING: Final = frozenset(
 def judgement_of(
     evaluation: Measured, *, chunk_ids: Sequence[str] = (), quotes: bool = True
 ) -> Judgement:
-    """Return what an evaluation says of its record, with chunks named by ids or else by places.
+    """Return the judgement on a record, with chunks named by ids or else by places.
 
-    A score is good from its threshold on. What is no fault of the answer is excused, unless the
-    threshold is the user's: that it says more than a short ground truth, if the chunks support it
-    and the ground truth does not contradict it; that the judge finds a fact in no chunk which the
-    answer states, if the chunks support all of the answer. An answer that the ground truth
-    contradicts is never good. Without ``quotes`` reasons have counts alone.
+    A score is good from its threshold on. A low score that is no fault of the answer is excused,
+    unless the threshold is the user's: that it says more than a short ground truth, if the chunks
+    support it and the ground truth does not contradict it; that the judge finds a fact in no chunk
+    which the answer states, if the chunks support all of the answer. An answer that the ground
+    truth contradicts is never good. Without ``quotes`` reasons have counts alone.
     """
     truths = Truths(evaluation.matrices)  # one for all: it caches what metrics have in common
     reasons = _Reasons(evaluation, truths, chunk_ids, quotes)
@@ -185,7 +185,7 @@ def _value(name: str, evaluation: Measured, truths: Truths) -> float | None:
 
 
 def _known(of: Callable[[Truths], _T | None] | None, truths: Truths) -> _T | None:
-    """What the verdicts say; None if they say nothing."""
+    """The findings of the verdicts; None without any."""
     try:
         return None if of is None else of(truths)
     except UndefinedMetricError:

@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 _FITTED: Final = frozenset({"response_vs_chunks", "response_vs_context"})
-"""What a calibration is fitted on, and applied to."""
+"""The verdicts that a calibration is fitted on, and applied to."""
 
 
 ALL_MATRICES: Final = frozenset(VerdictMatrices.model_fields)
@@ -39,7 +39,7 @@ _Area = tuple[Sequence[int], Sequence[int]]
 
 
 def ground_truth_of(record: RagRecord) -> str | None:
-    """The ground truth of a record; a blank one, which could entail nothing, is none."""
+    """The ground truth of a record; None if it is blank, since it could entail nothing."""
     return record.ground_truth if record.ground_truth and record.ground_truth.strip() else None
 
 
@@ -150,7 +150,7 @@ def _checked_shape(judge: Judge, matrix: object, shape: tuple[int, int]) -> Verd
 
 
 async def guarded(judge: Judge, call: Callable[[], Awaitable[object]]) -> object:
-    """Await a call of a judge, and turn whatever it raises into a ``JudgeError``.
+    """Await a call of a judge, and turn every exception into a ``JudgeError``.
 
     Of an exception by others the message names the class only, since its text may quote the record.
     Our own messages quote nothing, and say what to do: they are passed on. A cancellation of the

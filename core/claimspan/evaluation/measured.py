@@ -1,6 +1,6 @@
-"""What was measured of a record, before anything is said of it.
+"""The measurements of a record, before they are judged.
 
-A judgement, a diagnosis and a display read it. ``Evaluation``, which users get, adds what they say.
+A judgement, a diagnosis and a display read them. ``Evaluation``, which users get, adds these.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ __all__ = ["Measured"]
 
 
 class Measured(BaseModel):
-    """What was measured of one record: all of an ``Evaluation`` but what is said of it."""
+    """The measurements of one record: an ``Evaluation`` without judgement and display."""
 
     # JSON of others may hold NaN: it would spoil every mean, and some backends refuse it.
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
@@ -32,7 +32,7 @@ class Measured(BaseModel):
     """Metric to its worst value that is good, for those that do not have the catalogue's."""
 
     lower_is_better: tuple[str, ...] = ()
-    """The metrics, of those that are not the catalogue's, whose lower end is better."""
+    """The metrics beyond the catalogue's that are better the lower they are."""
 
     explanations: Mapping[str, str] = Field(default_factory=dict[str, str])
     """Criterion to the reason that its judge gave."""

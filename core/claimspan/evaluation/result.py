@@ -27,7 +27,7 @@ class Evaluation(Measured):
     """
 
     def __repr__(self) -> str:
-        """What the scores say, in one line: ``<Evaluation low: faithfulness 0.50, ...>``."""
+        """Label and scores in one line: ``<Evaluation low: faithfulness 0.50, ...>``."""
         return line_of(self)
 
     __str__ = __repr__
@@ -38,7 +38,7 @@ class Evaluation(Measured):
 
     @property
     def judgement(self) -> Judgement:
-        """What the scores say of the answer: its label, why, and the part to blame.
+        """The judgement on the answer: its label, the reasons, and the part to blame.
 
         The same as on spans, in reports and in backends, with chunks named by their places.
         """

@@ -1,6 +1,6 @@
 """Which metrics are wanted of a record: those of the catalogue, criteria, and functions.
 
-What is not chosen is not judged: a record costs the verdicts that the chosen metrics are made of.
+Only what is chosen is judged: a record costs the verdicts that the chosen metrics are made of.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class FunctionMetric:
             check_threshold(self.name, self.threshold)
 
     def value(self, evaluation: Evaluation) -> tuple[float | None, str]:
-        """Return the score, and why there is none; whatever the function does."""
+        """Return the score, or the reason why it is missing, whether the function works or not."""
         # Of its own: a function that writes into it must not change the scores of others.
         seen = evaluation.model_copy(update={"metrics": dict(evaluation.metrics)})
         try:
@@ -104,7 +104,7 @@ class Selection:
     """What a language model judges of the answer as a whole."""
 
     functions: tuple[FunctionMetric, ...] = ()
-    """What is made of the finished evaluation."""
+    """Metrics that are functions of the finished evaluation."""
 
     thresholds: Thresholds = field(default_factory=dict[str, float])
     """Those that differ from the catalogue's, and those of the user's own metrics."""
@@ -133,7 +133,7 @@ class Selection:
 
     @classmethod
     def of_any(cls, given: Sequence[object], thresholds: Thresholds | None = None) -> Selection:
-        """As ``of``, of a list whose items are checked one by one."""
+        """As ``of``, for a list, and checks each item."""
         wanted = [_metric(each) for each in given]
         names = {
             name for each in wanted if isinstance(each, str) for name in _SETS.get(each, [each])
@@ -189,7 +189,7 @@ class Selection:
 
     @property
     def lower_is_better(self) -> tuple[str, ...]:
-        """The user's own metrics of which the lower end is better."""
+        """The user's own metrics that are better the lower they are."""
         return tuple(each.name for each in self.own if each.lower_is_better)
 
     def data(self) -> dict[str, JsonValue]:
@@ -208,7 +208,7 @@ class Selection:
 
     @property
     def in_judge(self) -> Selection:
-        """What has to be done where the judge is; functions are called where the scores are."""
+        """The part that the judge's process measures; functions stay with the scores."""
         return replace(self, functions=())
 
     def limits_of(self, names: Iterable[str]) -> dict[str, float]:

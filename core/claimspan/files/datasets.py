@@ -29,7 +29,7 @@ AUTO: Final = "auto"
 """The name of no format, which stands for finding it out."""
 
 _SEVERAL: Final = "::"
-"""What CLAPnq writes between several right answers to one question."""
+"""The separator of CLAPnq between several right answers to one question."""
 
 _TAG: Final = re.compile(r"</?[A-Za-z][A-Za-z0-9]*(?:\s[^>]*)?/?>")
 _SPACE_BEFORE: Final = re.compile(r"\s+([.,;:!?)\]%])")
@@ -51,7 +51,7 @@ class DatasetItem(BaseModel):
     """The passages that the dataset gives with the question, in its order."""
 
     metadata: Mapping[str, JsonValue] = Field(default_factory=dict[str, JsonValue])
-    """What else the dataset says; ``answers`` has all right answers if there are several."""
+    """Further fields of the dataset; ``answers`` has all right answers if there are several."""
 
 
 class BadLine(NamedTuple):
@@ -274,7 +274,7 @@ def _between(tokens: Sequence[str], span: _Span) -> str:
 
 
 class Format(NamedTuple):
-    """One format: what reads a row, and the fields by which it is known."""
+    """One format: its reader of rows, and the fields by which it is known."""
 
     row: type[_Row]
     fields: frozenset[str]

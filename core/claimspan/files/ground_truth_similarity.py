@@ -183,7 +183,7 @@ _NO_PLURALS: Final = frozenset("customs damages goods minutes premises proceeds 
 
 
 def normalise(query: str) -> str:
-    """A query without what does not change its meaning: case, punctuation, white space, form.
+    """A query without case, punctuation, white space and form, which do not change its meaning.
 
     Marks and symbols stay, since they tell words apart ("C++", Devanagari vowels), and so do signs
     that belong to names and quantities ("C#", "50 %", "-5", "2³").

@@ -57,7 +57,7 @@ _KINDS: Final[Mapping[bytes, str]] = {
     b"\xff\xfe": "is in UTF-16: save it in UTF-8",
     b"\xfe\xff": "is in UTF-16: save it in UTF-8",
 }
-"""The first bytes of a file that is no text, and what to do about it."""
+"""The first bytes of a file that is no text, and the remedy."""
 
 
 class Line(NamedTuple):
@@ -65,11 +65,11 @@ class Line(NamedTuple):
 
     number: int
     content: bytes | None
-    """What it holds, without the byte order mark; None if it is longer than allowed."""
+    """Its content, without the byte order mark; None if it is longer than allowed."""
 
     @property
     def text(self) -> str:
-        """Its text without its end; what is not UTF-8 becomes U+FFFD."""
+        """Its text without its end; bytes that are not UTF-8 become U+FFFD."""
         return (self.content or b"").decode("utf-8", "replace").rstrip("\r\n")
 
 
@@ -190,7 +190,7 @@ def parse_json_lines(
 
 
 def other_kinds(names: Iterable[str]) -> str:
-    """What to do about arguments that are files and no text, for the end of a message.
+    """The remedy for arguments that are files and no text, for the end of a message.
 
     Such as ``"; 'a.jsonl.gz' is compressed by gzip: unpack it first"``; empty if all are text.
     """

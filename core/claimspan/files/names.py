@@ -140,7 +140,7 @@ class Columns:
     """Which column of a row is which field: by the list of names, or as the user says."""
 
     def __init__(self, given: Mapping[str, str | None] | None = None) -> None:
-        """Take what the user says: field, by any of its names, to the column that holds it.
+        """Take the user's mapping: field, by any of its names, to its column.
 
         An empty name, or None, is for no column at all.
 

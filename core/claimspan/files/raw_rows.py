@@ -41,7 +41,7 @@ _MAX_LINES: Final = 10_000
 mark is not closed."""
 
 _DELIMITERS: Final = ",;\t"
-"""What may stand between cells; the one that the header has most of."""
+"""Possible separators of cells; the header's most frequent one counts."""
 
 _COLUMNS: Final = (
     *("response_claims", "gt_answer_claims", "answer2response", "response2answer"),
@@ -77,7 +77,7 @@ class SkippedRow:
 
 @dataclass(frozen=True, slots=True)
 class RawRow:
-    """A row that can be read; what it holds is not looked at yet."""
+    """A row that can be read; its fields are not looked at yet."""
 
     place: int
     n_lines: int
@@ -85,7 +85,7 @@ class RawRow:
     """A mapping, if it is to be a record."""
 
     line: str | None
-    """What stands in the file; None in a JSON list."""
+    """The text in the file; None in a JSON list."""
 
     def skipped(self, reason: str) -> SkippedRow:
         """Return the row as one that cannot be used."""
@@ -208,13 +208,13 @@ class Document:
     """A JSON file that was read as a whole."""
 
     values: Sequence[object]
-    """What is to be a record each."""
+    """Candidates for a record each."""
 
     metrics: Mapping[str, float] = field(default_factory=dict[str, float])
     """The means that RAGChecker has written beside them, in per cent."""
 
     others: frozenset[str] = frozenset()
-    """Names of what else the file holds, which belongs to no record."""
+    """Names of further fields of the file, which belong to no record."""
 
     def rows(self) -> Iterator[RawRow]:
         """The members as rows."""

@@ -116,7 +116,7 @@ class RecordFile:
 
     @property
     def unit(self) -> str:
-        """What the place of a row is the number of: ``line`` or ``record``."""
+        """The unit of a row's place: ``line`` or ``record``."""
         return "line" if self.document is None and not self._is_arrow else "record"
 
     def rows(self) -> Iterator[InputRow | SkippedRow | NoRow]:
@@ -215,7 +215,7 @@ class Skips:
 
 @dataclass(slots=True)
 class Account:
-    """Counts what a file holds: ``rows = records + skipped``, and every line is in one of them."""
+    """Counts the rows of a file: ``rows = records + skipped``, and every line is in one of them."""
 
     lines: int = 0
     """Lines of the file; 0 for a JSON list."""
@@ -284,7 +284,7 @@ class Account:
 
     @property
     def rows(self) -> int:
-        """All rows: records and what was skipped."""
+        """All rows: records and skipped ones."""
         return self.records + self.skipped
 
 
@@ -330,7 +330,7 @@ def read_usable_records(file: RecordFile) -> tuple[list[RagRecord], Account]:
 
 
 def no_records(file: RecordFile, account: Account) -> ConfigError:
-    """The error for a file that holds no record: what it is instead, by its fields."""
+    """The error for a file without records; names its kind by its fields."""
     name = repr(str(file.path))
     if file.path.is_file():  # a pipe can be read no more
         with file.path.open("rb") as opened:
@@ -354,7 +354,7 @@ def no_records(file: RecordFile, account: Account) -> ConfigError:
 
 
 def _instead(file: RecordFile, fields: frozenset[str], reasons: str) -> tuple[str, str]:
-    """What a file holds in place of records, and what to do about it."""
+    """The content of a file without records, and the remedy."""
     for known, tool in _OTHERS:
         if known <= fields:
             told = f", but rows with {' and '.join(sorted(known))}, as in exports of {tool}"

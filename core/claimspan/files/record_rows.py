@@ -1,4 +1,4 @@
-"""From a row of a file to a record and what the row holds of its evaluation, or to why it is none.
+"""From a row of a file to a record and its recorded evaluation, or to the reason for skipping it.
 
 An evaluation stands in a row in the form of RAGChecker's results.
 """
@@ -38,7 +38,7 @@ _WRONG: Final[Mapping[str, str]] = {
     **{"answer2response": _LABELS, "response2answer": _LABELS},
     **{"retrieved2response": _TABLE, "retrieved2answer": _TABLE},
 }
-"""Field to what is wrong if it is there."""
+"""Field to the fault of its presence."""
 
 _TEXTS: Final = frozenset({"query", "response", "ground_truth"})
 
@@ -113,7 +113,7 @@ class Recorded(BaseModel):
         return {len(row) for table in tables for row in table or ()}
 
     def over(self, other: Recorded) -> Recorded:
-        """Return this with what it lacks taken from another one, if that is of the same claims."""
+        """Return this with missing parts taken from another one, if that has the same claims."""
         # An empty list is kept: it says that a text has no claims, and not that they are unknown.
         mine = {name: value for name, value in self if value is not None and name != "metrics"}
         theirs = dict(other)
@@ -168,7 +168,7 @@ def _one_text(value: object) -> object:
 
 
 class _Record(BaseModel):
-    """A record as a row has it, by our names; what is null or NaN is absent."""
+    """A record as a row has it, by our names; null and NaN are absent."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -232,7 +232,7 @@ def _known(row: Mapping[str, object]) -> Iterator[tuple[str, object]]:
 
 
 def _reason(error: ValidationError, whole: str = "not an object") -> str:
-    """What is wrong with a row; without its values, which may be private."""
+    """The fault of a row; without its values, which may be private."""
     problems: dict[str, None] = {}
     for each in error.errors():
         field = str(each["loc"][0]) if each["loc"] else ""

@@ -146,7 +146,7 @@ class CalibratedJudge:
 
         Args:
             judge: The judge that the calibration was made for.
-            calibration: What ``claimspan calibrate -o`` has written, or the path of that file.
+            calibration: The result of ``claimspan calibrate -o``, or the path of that file.
 
         Raises:
             ConfigError: The calibration was made for another judge.

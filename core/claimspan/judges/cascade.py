@@ -1,4 +1,4 @@
-"""``CascadeJudge``: a cheap judge decides what it is sure of, a strong judge decides the rest.
+"""``CascadeJudge``: a cheap judge decides the claims that it is sure of, a strong judge the rest.
 
 A strong judge costs money or time for every verdict. If a cheap judge's probability is near 0 or
 1, its verdict is nearly always the same.

@@ -1,4 +1,4 @@
-"""Judges by what a user holds: a name, a model object, a client, or a judge.
+"""Makes a judge of a name, a model object, a client, or a judge.
 
 One string names a model at any provider. The endpoints that speak OpenAI's protocol need nothing
 beside the base install; every other provider is reached by LiteLLM, which is the library of that
@@ -153,7 +153,7 @@ def _checked(name: str, value: JsonValue) -> object:
 
 
 def _check_field(name: str, known: Mapping[str, object]) -> None:
-    """Refuses what is meant for the judge, and would be sent to the model as a field."""
+    """Refuses an option that is meant for the judge, and would be sent to the model as a field."""
     if name in known:
         raise ConfigError(f"the judge takes no {name!r} as an option: give it in Python")
     # At a distance at which no field of OpenAI's protocol is.
@@ -353,7 +353,7 @@ def _of_model(given: object, options: Mapping[str, JsonValue] | None = None) -> 
 
 
 def _chat_model(given: object) -> tuple[ChatModel | None, Exception | None]:
-    """What asks a model object of a framework, and what has kept it from being made."""
+    """The ``ChatModel`` of a framework's model object, or the reason why there is none."""
     # A component of Haystack has nothing of Haystack but its metaclass.
     kinds = (*type(given).__mro__, *type(type(given)).__mro__)
     roots = {each.__module__.partition(".")[0] for each in kinds} - {"builtins", "abc"}
@@ -372,7 +372,7 @@ def _chat_model(given: object) -> tuple[ChatModel | None, Exception | None]:
 
 
 def _named(wanted: str, origin: str, options: Mapping[str, JsonValue], offline: bool) -> Judge:
-    """Creates the judge of a name; ``origin`` says in an error where the name stands."""
+    """Creates the judge of a name; an error calls the place of the name ``origin``."""
     kind, _, model = wanted.partition(":")
     kind = kind.lower()
     # A path of Windows has a colon of its own.
@@ -408,7 +408,7 @@ def _named(wanted: str, origin: str, options: Mapping[str, JsonValue], offline: 
 
 
 def _loaded(spec: str, options: Mapping[str, JsonValue]) -> Judge:
-    """The judge that a name in a file stands for: itself, a model object, or what makes one."""
+    """The judge that a name in a file stands for: a judge, a model object, or their maker."""
     found = load_object(spec)
     if isinstance(found, type) or (callable(found) and not isinstance(found, Judge)):
         # A model object may be one that can be called; a class of models is called first.

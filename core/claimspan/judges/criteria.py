@@ -65,7 +65,8 @@ class Criterion:
     """Name of the score: small letters, digits and underscores."""
 
     statement: str
-    """What holds of a good answer: ``The answer is polite and does not blame the user.``"""
+    """A statement that is true of a good answer: ``The answer is polite and does not blame the
+    user.``"""
 
     _: KW_ONLY
 
@@ -80,7 +81,7 @@ class Criterion:
     """The worst score that is good; None is 0.75, or 0.25 if lower is better."""
 
     lower_is_better: bool = False
-    """Whether the statement says what is wrong: ``The answer blames the user.``"""
+    """Whether the statement describes a fault: ``The answer blames the user.``"""
 
     def __post_init__(self) -> None:
         """Refuse what cannot work.

@@ -123,7 +123,7 @@ class SparseJudge(Judge, Protocol):
 
 
 class Grade(NamedTuple):
-    """What a judge says of an answer by one criterion."""
+    """The grade of a judge for an answer by one criterion."""
 
     score: float | None
     """0 to 1, by the scale of the criterion; None if the judge could not decide."""

@@ -1,7 +1,7 @@
 """Labels of people for claims of one's own traffic.
 
 ``page`` chooses which claims are worth labelling and makes the page on which people label them,
-``labels`` reads what they have labelled and brings each label to its claim.
+``labels`` reads their labels and brings each one to its claim.
 """
 
 from __future__ import annotations

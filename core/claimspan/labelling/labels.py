@@ -30,7 +30,7 @@ _SPELLINGS: Final[Mapping[str, HumanLabel]] = {
 
 @dataclass(frozen=True, slots=True)
 class ClaimLabel:
-    """What a person says of one claim."""
+    """A person's label for one claim."""
 
     line: int
     record: str

@@ -230,7 +230,7 @@ def comparable(
     """Return the labels of people beside those of a judge, in letters that can be compared.
 
     Some people only say "not entailed": if any label is NE, neutral and contradicted count as one
-    label on both sides. What the judge left undecided is left out.
+    label on both sides. Undecided verdicts are left out.
     """
     is_binary = "NE" in people
 

@@ -1,7 +1,7 @@
 """Calibrates a judge on claims of one's own traffic that people have labelled.
 
-What is said of the calibration is cross-fitted: the records are split into two halves, and each
-half is judged with what was fitted on the other. What is handed out is fitted on all labels.
+The figures of the calibration are cross-fitted: the records are split into two halves, and each
+half is judged with the fit on the other. The calibration itself is fitted on all labels.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class TrafficAgreement(BaseModel):
 
 
 class TrafficCalibration(BaseModel):
-    """What labels of people say about a judge, and how its verdicts are to be read."""
+    """The agreement of a judge with people's labels, and the calibration of its verdicts."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -93,7 +93,7 @@ class TrafficCalibration(BaseModel):
     """Fitted on all labels; None if there are too few, or the probabilities tell nothing."""
 
     warnings: tuple[str, ...] = ()
-    """What to know before the calibration is used."""
+    """Warnings for the use of the calibration."""
 
 
 def calibrate_traffic(verdicts: Sequence[LabelledVerdict], judge: str) -> TrafficCalibration:
@@ -154,7 +154,7 @@ def _fit_all(verdicts: Sequence[LabelledVerdict], judge: str) -> JudgeCalibratio
 
 
 def _cross_fitted(verdicts: Sequence[LabelledVerdict], judge: str) -> list[Label] | None:
-    """The label of each claim by what was fitted on the other half; None without two halves."""
+    """The label of each claim by the fit on the other half; None without two halves."""
     # Not hash(), which differs from process to process.
     halves = [
         hashlib.sha256(each.record.encode("utf-8", "replace")).digest()[-1] % 2 for each in verdicts

@@ -77,8 +77,8 @@ class ClaimMetric:
     """Its formula if it is no share: returns the value, or raises ``UndefinedMetricError``."""
 
     told: str = ""
-    """What is said of the values that count against the answer: ``{claims}``, ``{facts}`` or
-    ``{chunks}`` stands for their number, ``{are}`` for the verb."""
+    """Words for the values that count against the answer: ``{claims}``, ``{facts}`` or ``{chunks}``
+    stands for their number, ``{are}`` for the verb."""
 
     excused: Callable[[Truths], Sequence[Truth]] | None = None
     """As ``counted``, with what is no fault of the answer counted for it. A score that is low only
@@ -88,7 +88,7 @@ class ClaimMetric:
     """What excuses it, in words."""
 
     never_good: Callable[[Truths], Sequence[Truth]] | None = None
-    """Values of which a single true one makes the score low, whatever its share."""
+    """Values of which a single true one makes the score low."""
 
     mean_of: tuple[str, ...] = ()
     """The metrics that it is the harmonic mean of; it is low only if one of them is."""
@@ -110,7 +110,7 @@ class ClaimMetric:
 
     @property
     def things(self) -> str:
-        """What is counted: ``claims`` of the response, ``facts`` or ``chunks``; or nothing."""
+        """The things counted: ``claims`` of the response, ``facts`` or ``chunks``; or nothing."""
         return self.told.partition("}")[0].removeprefix("{")
 
 
@@ -304,10 +304,10 @@ METRICS: Final = tuple(CATALOGUE)
 """The names of every metric, in the order of all scores."""
 
 DEFAULT_METRICS: Final = METRICS[:8]
-"""What is measured of a record with a ground truth, if nothing else is asked for."""
+"""The default metrics of a record with a ground truth."""
 
 WITHOUT_GROUND_TRUTH: Final = DEFAULT_METRICS[:3]
-"""What is measured of a record without one."""
+"""The default metrics of a record without one."""
 
 
 def in_order(names: Iterable[str]) -> list[str]:

@@ -1,6 +1,6 @@
 """The metrics that are no share of claims: harmonic means, of shares or by probabilities.
 
-Where labels count a claim as entailed or not, probabilities count it in part. A verdict without
+Labels count a claim as entailed or not; probabilities count it in part. A verdict without
 probabilities counts as 0 and 1 among others that have them, as in ``coverage``; a cascade may mix
 the two.
 """
@@ -25,7 +25,7 @@ def f1(truths: Truths) -> float:
     """Harmonic mean of the expected ``precision`` and ``recall``, by the judge's probabilities.
 
     Of verdicts that are sure it is that of ``precision`` and ``recall``, as RAGChecker has it; 0 if
-    either is 0. A judge that grades or is unsure moves it in steps where a label would
+    either is 0. A judge that grades or is unsure moves it in steps, while a label would
     jump. That goes better with people: see "The prompts of the strong judge" in
     ``docs/benchmarks.md``.
     """
@@ -38,7 +38,8 @@ def alignment(truths: Truths) -> float:
     """Harmonic mean of correctness and completeness; 0 if completeness is 0 (Pinecone).
 
     A response that takes up no claim has no ``correctness``, but the mean with a completeness of 0
-    is 0 whatever the other is. With counts it is 2E / (2E + 2C + N), of which that is the limit.
+    is 0 for any value of the other. With counts it is 2E / (2E + 2C + N), of which that is the
+    limit.
     """
     completeness = share(truths.recalled)
     return _harmonic_mean(share(truths.taken_up), completeness) if completeness else 0.0
@@ -74,7 +75,7 @@ class ExpectedFacts:
 
 
 def expected_of(truths: Truths) -> ExpectedFacts:
-    """Return what is expected of a response, over the verdicts on the ground-truth claims.
+    """Return the expected values of a response, over the verdicts on the ground-truth claims.
 
     Raises:
         UndefinedMetricError: There are no such claims, no verdict is decided, or none has
@@ -97,7 +98,7 @@ def probability(verdict: Verdict, label: Label = Label.ENTAILED) -> float:
 
 
 def _expected_share(verdicts: Sequence[Verdict | None]) -> float:
-    """The mean of p(entailed), where a verdict that is sure to four fifths counts as 0 or 1."""
+    """The mean of p(entailed); a verdict that is sure to four fifths counts as 0 or 1."""
     entailed = [probability(verdict) for verdict in _decided(verdicts)]
     counted = (min(1.0, max(0.0, (p - _UNSURE) / (1 - 2 * _UNSURE))) for p in entailed)
     return math.fsum(counted) / len(entailed)

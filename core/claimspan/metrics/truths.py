@@ -4,7 +4,7 @@ Reasons in words count the same values, so that a reason never says another numb
 
 Every verdict may be undecided, so there are three values: True, False and None. The rules are
 Kleene's strong logic: an OR is true as soon as one side is, false only when all sides are, else
-undecided. A share leaves what is undecided out of numerator and denominator.
+undecided. A share leaves undecided values out of numerator and denominator.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ class Truths:
     def chunk_labels(self) -> Sequence[Sequence[Label | None]]:
         """Label of each response claim by each chunk, shape ``(n_response_claims, n_chunks)``.
 
-        What the judge did not see of the context counts as a chunk more, which decides nothing.
+        Context that the judge did not see counts as one more chunk, which decides nothing.
         """
         return _by_chunk(self.matrices.response_vs_chunks, "response", "chunks not checked")
 
@@ -272,7 +272,8 @@ class Truths:
     def retrieved_or_told(self) -> Sequence[Truth]:
         """Whether a chunk entails each ground-truth claim, or the response tells it out of chunks.
 
-        Chunks that entail every claim of a response entail, together, whatever the response does.
+        Chunks that entail every claim of a response entail, together, all that the response
+        entails.
         """
         supported = self.faithful
         is_supported = False if False in supported else None if None in supported else True

@@ -87,7 +87,7 @@ class PytestGate:
 
         Args:
             subject: Records, a file of records, or a file of results.
-            **options: As in ``GateOptions``; what is not given is as the marker says.
+            **options: As in ``GateOptions``; the marker gives the others.
 
         Raises:
             AssertionError: A rule does not hold; has the table of ``claimspan gate``.
@@ -209,7 +209,7 @@ def _file_name(node_id: str, call: int) -> str:
 
 
 def _measured_by(chosen: GateOptions) -> tuple[Judge, Selection]:
-    """The judge of the records, and what it is asked for."""
+    """The judge of the records, and the metrics that it measures."""
     selection = Selection.of(chosen.get("metrics"), chosen.get("thresholds"))
     judge, options = chosen.get("judge"), chosen.get("judge_options")
     if judge is None or isinstance(judge, str):

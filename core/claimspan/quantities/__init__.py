@@ -7,7 +7,7 @@ value alone, by its question: models are weak at scales and roundings. ``stated`
 words, with their sentences, and ``conflicts`` finds which of a claim's values a text gives, changes
 or lacks.
 
-Whatever a text repeats, all of it takes time in proportion to its length.
+The time is in proportion to the length of a text, even if it repeats itself.
 """
 
 from __future__ import annotations

@@ -249,16 +249,16 @@ class Amount(NamedTuple):
     """The factor of its unit to the base unit of the dimension; 1 for percent and money."""
 
     kind: AmountKind
-    """What the number is; most are values."""
+    """The kind of number; most are values."""
 
     sign: _Sign
     """The minus sign or the parenthesis that makes it negative; empty if it is positive."""
 
     start: int
-    """Where it begins in the text."""
+    """Its start in the text."""
 
     end: int
-    """Where it ends in the text, with scale word and unit."""
+    """Its end in the text, with scale word and unit."""
 
     noun: str = ""
     """The stem of the word behind it, if that may be what is counted."""
@@ -300,7 +300,7 @@ def amounts(text: str) -> Iterator[Amount]:
 
 
 class _Found(NamedTuple):
-    """A number with what stands around it."""
+    """A number with the text around it."""
 
     text: str
     number: re.Match[str]
@@ -311,7 +311,7 @@ class _Found(NamedTuple):
 
     @classmethod
     def around(cls, text: str, number: re.Match[str], done: int) -> _Found | None:
-        """Looks around a number behind what was read before; None if it is part of a name."""
+        """Looks around a number behind the earlier ones; None if it is part of a name."""
         start = number.start()
         before = text[max(start - _LOOK_AROUND, 0) : start]
         words = before.split()
@@ -330,7 +330,7 @@ class _Found(NamedTuple):
         return cls(text, number, lead, tail, before, words)
 
     def amount(self, *, continental: bool, is_open: bool) -> Amount | None:
-        """Reads the number with what stands around it; None if it is part of a name.
+        """Reads the number with the text around it; None if it is part of a name.
 
         Args:
             continental: How its text writes decimals.

@@ -177,7 +177,7 @@ def _values_of(reference: str) -> Values:
 
 
 class _Comparison:
-    """A text, and what it gives, by a question."""
+    """A text, and its values, by a question."""
 
     def __init__(self, reference: str, asked: Asked) -> None:
         self.asked = asked

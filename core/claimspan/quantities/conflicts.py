@@ -54,13 +54,13 @@ class ValueConflict(NamedTuple):
     """A value of a claim that a reference does not give."""
 
     kind: ConflictKind
-    """What is wrong with it."""
+    """Its fault."""
 
     start: int
-    """Where the value begins in the claim."""
+    """Start of the value in the claim."""
 
     end: int
-    """Where it ends."""
+    """Its end."""
 
 
 def value_conflicts(claim: StatedValues, reference: StatedValues) -> Iterator[ValueConflict]:
@@ -119,7 +119,7 @@ def with_values(
 
 
 def equal_values(claim: StatedValues, reference: StatedValues) -> Iterator[tuple[int, int]]:
-    """Yields where the values of a claim stand that a reference gives in any form.
+    """Yields the places of a claim's values that a reference gives in any form.
 
     Only sentences with some of the claim's other words count: a page has many numbers.
     """
@@ -154,7 +154,7 @@ def _relation(claimed: Item, given: Item) -> Relation:
 
 
 def _is_count(year: Date, amount: Item) -> bool:
-    """Tells whether what was read as a year is the number of an amount: ``2000`` and ``2,000``."""
+    """Tells whether a year is the number of an amount: ``2000`` and ``2,000``."""
     return (
         isinstance(amount, Amount)
         and amount.kind == "value"
@@ -216,7 +216,7 @@ def _missing(
     reference: StatedValues,
     near: Sequence[tuple[float, Sentence]],
 ) -> ConflictKind | None:
-    """What is wrong with a value that the reference has in no form; None if it has it."""
+    """The fault of a value that the reference has in no form; None if it has it."""
     if "same" in relations:
         return None
     # "In 1767" leaves a day of that year open.

@@ -55,7 +55,7 @@ _DECADE: Final = re.compile(r"(?<!\d)((?:1[0-9]|20)\d)0['’]?s\b")
 
 
 class Date(NamedTuple):
-    """A date as far as it is written; None for what is left open."""
+    """A date as far as it is written; None for each open part."""
 
     year: int | None = None
     """The year."""
@@ -134,7 +134,7 @@ def _in_numbers(match: re.Match[str]) -> Date | None:
 
 
 def _with_months(text: str) -> Iterator[Date]:
-    """Yields the dates whose month is a word, with what stands before or behind it."""
+    """Yields the dates with a month in words, and the numbers before or behind it."""
     done = 0
     for match in _MONTH.finditer(text):
         start, end = match.start(), match.end()

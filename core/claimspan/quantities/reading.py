@@ -95,7 +95,7 @@ _Placed = TypeVar("_Placed", Amount, Date, ClockTime)
 
 
 class Values(NamedTuple):
-    """What a text gives in numbers."""
+    """The numbers of a text."""
 
     amounts: Sequence[Amount] = ()
     """Amounts that are no part of a date or a time, and shares as percentages."""
@@ -152,7 +152,7 @@ def _take(value: Amount | Date | ClockTime, taken: bytearray) -> None:
 
 
 def _free(found: Iterable[_Placed], taken: bytearray) -> Sequence[_Placed]:
-    """Returns what stands in none of the places that are taken, and takes its places."""
+    """Returns the values outside of the taken places, and takes their places."""
     free: list[_Placed] = []
     for each in islice(found, _MAX_OF_A_KIND):
         if taken.find(1, each.start, each.end) < 0:

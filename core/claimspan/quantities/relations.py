@@ -57,7 +57,7 @@ LOSS: Final = re.compile(
 
 
 class Asked(NamedTuple):
-    """What a question says about the value that answers it."""
+    """The demands of a question on the value that answers it."""
 
     scale: Decimal | None = None
     """The factor of the answer's numbers, such as 1e6; None if the question names none."""
@@ -96,7 +96,7 @@ def asked_value(question: str | None) -> Asked:
         question: The question that a claim answers; None if unknown.
 
     Returns:
-        What it says about the value; the defaults if it says nothing.
+        Its demands on the value; the defaults if it makes none.
     """
     if not question or not question.strip():
         return Asked()
@@ -137,7 +137,7 @@ Relation = Literal["same", "other", "open", "apart"]
 ``apart``: they do not compare, as a month and a year."""
 
 Same = Callable[[Amount, Amount], bool]
-"""Tells whether two plain amounts are one value, whatever bounds and ranges they are part of."""
+"""Tells whether two plain amounts are one value, without regard to bounds and ranges."""
 
 _HOUR: Final = Decimal(3600)
 _MINUTE: Final = Decimal(60)
@@ -302,7 +302,7 @@ def is_same_value(
     Args:
         claimed: The amount of the claim.
         given: An amount of the text.
-        asked: What the question asks for.
+        asked: The value that the question asks for.
         given_scale: The scale that the text states for its tables; None if it states none.
         may_be_negative: Whether the text speaks of a loss or a decline beside ``given``.
     """
@@ -409,7 +409,7 @@ def _agree(claimed: _Reading, given: _Reading, asked: Asked, most: Decimal | int
 
 
 def _is_scale_open(claimed: Amount, given: Amount, asked: Asked) -> bool:
-    """Tells whether neither the claim nor the question says in what scale the claim is."""
+    """Tells whether neither the claim nor the question names the scale of the claim."""
     if asked.scale is not None or PERCENT in (claimed.unit, given.unit):
         return False
     if given.kind == "year" or (claimed.kind == "year" and _digits(given) < _TELLING_DIGITS):

@@ -1,4 +1,4 @@
-"""Words beside numbers and what they are in English, all in lower case: ``vocabulary.toml``."""
+"""Words beside numbers and their English forms, all in lower case: ``vocabulary.toml``."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def words_of(text: str) -> frozenset[str]:
 # --- edits ----------------------------------------------------------------------------------------
 
 _Edit = tuple[int, int, str]
-"""Where a piece of a text begins and ends, and what stands there instead."""
+"""Start and end of a piece of a text, and its replacement."""
 
 
 class Rewritten(NamedTuple):
@@ -48,10 +48,10 @@ class Rewritten(NamedTuple):
     """The new text."""
 
     starts: Sequence[int]
-    """Where each character of it begins in the old text."""
+    """The start of each of its characters in the old text."""
 
     ends: Sequence[int]
-    """Where each of them ends there. Inside of a replacement are only its two ends."""
+    """The end of each of them there. Inside of a replacement are only its two ends."""
 
 
 def _rewrite(text: str, edits: Iterable[_Edit]) -> Rewritten:
@@ -159,7 +159,7 @@ def with_digits(text: str, words: Set[str] | None = None) -> Rewritten | None:
 
     Args:
         text: A text in English, German, Slovenian or French.
-        words: What ``words_of`` gives for it; None to look.
+        words: The result of ``words_of`` for it; None to look.
 
     Returns:
         The text after that; None if nothing in it changes.

@@ -26,7 +26,7 @@ __all__ = ["ReportClaim", "ReportEntry", "ReportSystem", "TraceLinks"]
 class ReportEntry(BaseModel):
     """One record with its claims, its scores and the state in which its evaluation ended.
 
-    Defaults stand for what was not captured.
+    A default stands for a field that was not captured.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -61,10 +61,10 @@ class ReportEntry(BaseModel):
     """Name of a metric without a value to the reason."""
 
     judgement: Judgement = Judgement()
-    """What the scores say of the answer, as on its span."""
+    """The judgement on the answer, as on its span."""
 
     lower_is_better: tuple[str, ...] = ()
-    """The metrics whose lower end is better, of those that claimspan does not ship."""
+    """The metrics beyond claimspan's own that are better the lower they are."""
 
     metadata: Mapping[str, JsonValue] = Field(default_factory=dict[str, JsonValue])
     """What the caller keeps with the record, by which the report slices the scores."""
@@ -76,7 +76,7 @@ class ReportEntry(BaseModel):
     """State in which the evaluation ended: ``evaluated``, ``timeout``, ``judge_error``..."""
 
     reason: str | None = None
-    """Details of the status; None if there are none."""
+    """Details of the status, if any."""
 
     late: bool = False
     """Whether the scores arrived after the record's own spans had ended."""
@@ -107,7 +107,7 @@ class ReportEntry(BaseModel):
 
     @property
     def why(self) -> str:
-        """Why the record is what it is, in one line; empty if nothing is to be said of it."""
+        """The reason of the record's label in one line, or empty."""
         if not self.assessments and not self.abstained:
             return self.reason or ""
         told = self.judgement.findings if self.judgement.label == UNKNOWN else ()
@@ -153,7 +153,7 @@ class TraceLinks:
     hexadecimal ids of the trace and of the record's root span."""
 
     def __post_init__(self) -> None:
-        """Refuse what is no such address; not quoted, as it might have a key in it."""
+        """Refuse any other address, without quoting it, as it might have a key in it."""
         if not _TEMPLATE.fullmatch(self.template) or "{trace_id}" not in self.template:
             raise ConfigError(
                 "the template of trace addresses cannot be used: give an http or https address "

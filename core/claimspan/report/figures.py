@@ -48,7 +48,7 @@ BINS: Final = 10
 
 
 class Metric(NamedTuple):
-    """What is said of a metric beside its values."""
+    """The facts about a metric beside its values."""
 
     name: str
     lower_is_better: bool | None
@@ -174,7 +174,7 @@ class MeanScore(BaseModel):
 
     @property
     def drawn(self) -> tuple[float, float, float]:
-        """Where the mean is, where its interval begins and how wide it is, in percent of 0 to 1."""
+        """The mean, the beginning of its interval and the width, in percent of 0 to 1."""
         ends = (self.mean, self.low, self.high)
         # Metrics of others may leave the scale; a bar outside of its drawing would be cut.
         place, start, end = (
@@ -219,7 +219,7 @@ def slice_keys(entries: Sequence[ReportEntry], n_systems: int = 1) -> list[Slice
 
 
 def slice_value(value: JsonValue) -> str | None:
-    """The value of a key as text; None for what is no single value."""
+    """The value of a key as text; None if it is no single value."""
     match value:
         # Before int, of which bool is a subclass: 1 and True are different values.
         case bool():
@@ -318,7 +318,7 @@ class ComparedMetric(NamedTuple):
 
 
 def compare_entries(systems: Sequence[ReportSystem], *, progress: bool | None = None) -> Comparison:
-    """Compare systems record by record; the first is what the others are compared with.
+    """Compare systems record by record with the first one.
 
     Raises:
         ConfigError: Two systems have no record in common.

@@ -66,7 +66,7 @@ _FIRST_COLUMNS: Final = ("faithfulness", "f1")
 come next."""
 
 _MORE_COLUMNS: Final = ("claim_recall", "contradicted_by_chunks")
-"""What comes after these; then the others in their order."""
+"""The next ones after these; then the others in their order."""
 
 _ROW_LIMIT: Final = 4
 

@@ -2,7 +2,7 @@
 
 ``rows`` is what a line holds and what many come to, and ``result_file`` writes and goes on with a
 file of them. ``rag_results`` does the same with RAGChecker's results. ``recorded_judge`` asks a
-judge only for what a file does not hold.
+judge only for the parts that a file lacks.
 """
 
 from __future__ import annotations

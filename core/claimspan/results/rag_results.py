@@ -1,4 +1,4 @@
-"""RAGChecker's results as a file to write: what ``ragchecker-cli`` reads, and goes on with.
+"""RAGChecker's results as a file to write, which ``ragchecker-cli`` reads, and goes on with.
 
 The file is one JSON value, so it is replaced as a whole: as a checkpoint every half minute, and at
 the end. What was evaluated since the last time stands in a file of results beside it, which is
@@ -67,7 +67,8 @@ _LABELS: Final[Mapping[Label, str]] = {
 _NAMED: Final = 5
 
 _EMPTY: Final[tuple[object, ...]] = (None, "", [], {})
-"""What is as good as absent, so that nothing is lost with it. 0 and false say something."""
+"""Values that are as good as absent, so that nothing is lost with them. 0 and false say
+something."""
 
 _Claims = Sequence[Sequence[str]] | None
 _Column = Sequence[str] | None
@@ -115,7 +116,7 @@ class RagResult(BaseModel):
 
 
 def _found(evaluation: Evaluation) -> Recorded:
-    """What an evaluation has found out, with 0.0 for a metric without a value as ragchecker has."""
+    """The findings of an evaluation, with 0.0 for a metric without a value as ragchecker has."""
     # Whatever --undefined says: ragchecker has no value for "undefined", and computes the means
     # over all records.
     metrics = measure(evaluation.matrices, undefined="zero").metrics
@@ -167,7 +168,7 @@ class RagResultsFile(ResultFile):
     """A file of RAGChecker's results, beside a file of results that grows line by line."""
 
     def __init__(self, path: Path, records: RecordFile) -> None:
-        """Find out what is done of the input; no file is changed yet.
+        """Find the finished records of the input; no file is changed yet.
 
         Raises:
             ConfigError: The file holds something else than RAGChecker's results, or has fields that
@@ -180,7 +181,7 @@ class RagResultsFile(ResultFile):
         self._due = time.monotonic() + CHECKPOINT_SECONDS
 
     def recorded(self, row: InputRow) -> Recorded:
-        """What input and output hold of a record's evaluation; the output counts first."""
+        """A record's evaluation in input and output; the output counts first."""
         prior = self._prior.get(_identity(row.record)) if self._prior else None
         return row.recorded if prior is None else prior.over(row.recorded)
 
@@ -251,7 +252,7 @@ def per_cent(mean: Mean) -> float:
 
 
 def _prior(path: Path) -> dict[str, Recorded]:
-    """What the file holds already, by the identity of each record."""
+    """The content of the file so far, by the identity of each record."""
     if not path.exists():
         return {}
     no_results = ConfigError(

@@ -1,4 +1,4 @@
-"""Evaluates records of which a file already holds claims and labels: only the rest is asked for."""
+"""Evaluates records with the claims and labels of a file: a judge is asked only for the rest."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ class _Area(NamedTuple):
     rows: range
     columns: range
     labels: _Labels | None
-    """What is recorded; None if the judge has to be asked."""
+    """The recorded value; None if the judge has to be asked."""
 
 
 def is_complete(record: RagRecord, recorded: Recorded) -> bool:
-    """Whether nothing is left to ask a judge for, by what is recorded."""
+    """Whether the recorded values leave nothing to ask a judge for."""
     known = dict(recorded)
     wanted = ["response_claims"] + ["retrieved2response"] * bool(record.chunks)
     if ground_truth_of(record) is not None:
@@ -54,7 +54,7 @@ async def evaluate_recorded(
     undefined: Undefined,
     selection: Selection,
 ) -> Evaluation:
-    """Evaluate a record, and take what is recorded of it as it is.
+    """Evaluate a record, and take its recorded values as they are.
 
     A judge is asked for the rest, and is None only if nothing is left to ask for. If it fails, the
     ``error`` of the evaluation says why.
@@ -77,7 +77,7 @@ async def evaluate_recorded(
 
 
 class _RecordedJudge:
-    """Answers from a file for one record, and asks a judge for what is not in it.
+    """Answers from a file for one record, and asks a judge for the rest.
 
     Labels without their claims do not count: claims that are extracted anew may be others, in
     another order.

@@ -31,7 +31,7 @@ _T = TypeVar("_T", bound=BaseModel)
 
 
 class _Key(BaseModel):
-    """What tells whether a record is done."""
+    """The identity by which a record is known to be done."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -44,7 +44,7 @@ class ResultFile:
     """A file that grows by one line with every record that is evaluated."""
 
     def __init__(self, path: Path) -> None:
-        """Find out what is done; the file need not be there, and is not changed yet.
+        """Find the finished records; the file need not be there, and is not changed yet.
 
         Raises:
             ConfigError: The file cannot be read, or holds something else than results.
@@ -77,11 +77,11 @@ class ResultFile:
         return known is not None
 
     def recorded(self, row: InputRow) -> Recorded:
-        """What is known of a record that is not done."""
+        """The known claims and labels of a record that is not done."""
         return row.recorded
 
     def check(self, n_done: int) -> None:
-        """Make sure that the results are those of the input, of which ``n_done`` records are done.
+        """Make sure that the results are those of the input, with ``n_done`` finished records.
 
         Raises:
             ConfigError: There are others.
@@ -91,7 +91,7 @@ class ResultFile:
             raise self.of_another_input()
 
     def check_choice(self, selection: Selection) -> None:
-        """Make sure that what is done was measured by the same choice.
+        """Make sure that the finished records were measured by the same choice.
 
         Raises:
             ConfigError: A record has other metrics or thresholds.

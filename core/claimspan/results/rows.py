@@ -1,4 +1,4 @@
-"""What one line of a file of results holds, and what many of them come to: a table, a summary."""
+"""The fields of one line of a file of results, and the table and the summary of many."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 
 
 _LOOKED_AT: Final = 5
-"""Lines that tell what a file holds: the first ones may be torn."""
+"""Lines that tell the format of a file: the first ones may be torn."""
 
 _T = TypeVar("_T", bound=BaseModel)
 _C = TypeVar("_C")
@@ -71,10 +71,10 @@ class ResultRow(BaseModel):
     """Of the record, so that results of another file, or of a changed one, are noticed."""
 
     metrics: Mapping[str, float]
-    """The scores again, where a reader looks for them first."""
+    """The scores again, at the place that a reader looks at first."""
 
     label: RecordLabel | None = None
-    """What the record is by its scores; None in files of before claimspan wrote it."""
+    """The record's label; None in files of before claimspan wrote it."""
 
     summary: str = ""
     blame: Part | None = None
@@ -217,7 +217,7 @@ class Summary:
 
     labels: Counter[str] = field(default_factory=Counter[str])
     low: Counter[str] = field(default_factory=Counter[str])
-    """Metric to the number of records of which it is the most telling low score."""
+    """Metric to the number of records with it as their most telling low score."""
 
     means: dict[str, Mean] = field(default_factory=dict[str, Mean])
     undefined: dict[str, Counter[str]] = field(default_factory=dict[str, Counter[str]])

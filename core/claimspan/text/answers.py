@@ -78,7 +78,7 @@ _ALL: Final = _OF_ANSWERS.union(*(labels for _, labels in _ATTRIBUTE_LABELS))
 
 
 class Labelled(NamedTuple):
-    """A value behind the name of what it is the value of."""
+    """A value behind its name."""
 
     label: str
     value: str
@@ -209,7 +209,7 @@ def _closed_statement(clause: str, *, is_true: bool) -> str | None:
     """Returns the statement of a question that opens with an auxiliary.
 
     Returns:
-        A clause without its mark; None if it is not sure where the subject ends.
+        A clause without its mark; None if the end of the subject is uncertain.
     """
     auxiliary, _, rest = clause.partition(" ")
     auxiliary = auxiliary.casefold()
@@ -273,7 +273,7 @@ def _ordered(auxiliary: str, parts: Clause) -> str:
 
 
 def _addressed(parts: Clause) -> Clause:
-    """Returns what a user asks of himself as it is told to him: ``my card`` as ``your card``."""
+    """Returns a user's words about himself as an answer says them: ``my card`` as ``your card``."""
     return Clause(
         *(" ".join(_PERSON.get(word.casefold(), word) for word in part.split()) for part in parts)
     )
@@ -490,7 +490,7 @@ def as_statement(question: str | None, answer: str) -> str:
 
 
 def answer_value(question: str | None, answer: str) -> str:
-    """Returns a short answer without emphasis, its full stop, and the label of what is asked.
+    """Returns a short answer without emphasis, full stop, and a label that repeats the question.
 
     Args:
         question: The question; None if unknown.
@@ -515,7 +515,7 @@ def denied_statement(question: str | None, statement: str, answer: str) -> str |
 
     Args:
         question: A question such as ``True or false: the Drava rises in Italy.``; None if unknown.
-        statement: What ``as_statement`` has made of the question and the answer.
+        statement: The result of ``as_statement`` for the question and the answer.
         answer: The answer: ``False``.
 
     Returns:

@@ -1,4 +1,4 @@
-"""Finds what a text does not assert: citations, footers, markup, and a model's thoughts.
+"""Finds the parts that a text does not assert: citations, footers, markup, and a model's thoughts.
 
 ``X (Source: guide.pdf, p. 3)`` asserts X. Left in, the name of the file would be looked for in the
 chunks, and a list of sources would become claims of its own.
@@ -179,7 +179,7 @@ _MARKUP: Final[tuple[tuple[re.Pattern[str], str], ...]] = (
     (_IMAGE, " "),
     (_QUOTATION, " "),
 )
-"""What is no part of what is said, and the end of the blanks that stand for it."""
+"""A part that is not asserted, and the end of the blanks that stand for it."""
 _SIGN_OFF: Final = re.compile(
     r"(?:^|(?<=[.!?]))[ \t]*"
     r"(?:(?:with )?(?:best|kind|kindest|warm|warmest|many)? ?(?:regards|wishes)"
@@ -209,7 +209,7 @@ def without_citations(sentence: str) -> str:
 
 
 def masked(text: str) -> str:
-    """Returns a text of the same length, with blanks where it asserts nothing.
+    """Returns a text of the same length, with blanks for parts that assert nothing.
 
     Blanked are a model's thoughts (``<think>``), HTML tags, comments, the marks of quotations,
     lists of sources, and the end of a letter. Tags of tables, lists and headings end in the sign

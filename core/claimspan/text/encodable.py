@@ -28,7 +28,7 @@ def encodable_json(written: str | bytes) -> str | bytes:
         written: JSON, which a strict parser may refuse.
 
     Returns:
-        The same value with such halves replaced; what was given if it is no JSON.
+        The same value with such halves replaced; any other value as it is.
     """
     try:
         return encodable(json.dumps(json.loads(written), ensure_ascii=False))

@@ -91,7 +91,7 @@ class Scored(NamedTuple):
 
 
 class _Profiles(NamedTuple):
-    """What is known of the languages in Latin script.
+    """The profiles of the languages in Latin script.
 
     The log-ratios of a run of letters in each language to its mean over all of them are whole
     numbers of steps, one for each language, packed into one number: a sum of those has the sums of
@@ -100,7 +100,7 @@ class _Profiles(NamedTuple):
 
     languages: Sequence[str]
     handicaps: Sequence[float]
-    """What is taken off the score of each language."""
+    """The deduction from the score of each language."""
 
     step: float
     lowest: int
@@ -254,7 +254,7 @@ def _best_language(unread: Iterator[str]) -> str | None:
 
 
 def _kept(unread: Iterator[str], read: list[str]) -> Iterator[str]:
-    """Yields words, and keeps what was read."""
+    """Yields words, and keeps the text read so far."""
     for word in unread:
         read.append(word)
         yield word

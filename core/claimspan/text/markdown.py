@@ -397,7 +397,7 @@ def without_emphasis(text: str) -> str:
 
 
 def _read(sentence: str, parser: MarkdownIt, links: _Links) -> str:
-    """Returns the text of what is marked up within a sentence."""
+    """Returns the text of the markup within a sentence."""
     tokens: list[Token] = []
     shown = _WITHIN_WORD.sub(lambda m: _HIDDEN * len(m[0]), _LABEL.sub(r"\1 ", sentence))
     parser.inline.parse(shown, parser, links, tokens)

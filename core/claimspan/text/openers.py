@@ -1,4 +1,4 @@
-"""Takes off what a sentence says about itself: courtesies, attributions to a source, summaries.
+"""Takes off openers that assert nothing: courtesies, attributions to a source, summaries.
 
 ``Sure, based on the context, the fee is 3 %.`` asserts that the fee is 3 %, and nothing else. A
 judge that compares words would look for "sure" and "context" in the chunks.
@@ -45,7 +45,7 @@ SOURCES: Final = (
     r"(?:contexts?|texts?|documents?|documentation|passages?|sources?|articles?|chunks?|excerpts?|"
     r"snippets?|materials?|information|data|files?|results?|references?|records?|search results)"
 )
-"""Words by which language models name what they were given."""
+"""Words by which language models name their context."""
 
 _NAMED_SOURCES: Final = (
     r"(?:(?:the|this|your|our) (?:[\w-]+ ){0,3}(?:leaflet|handbook|guide|guidelines?|manual|policy|"
@@ -149,7 +149,7 @@ def is_courtesy(sentence: str) -> bool:
 
 
 def without_attribution(sentence: str) -> str:
-    """Returns what a sentence asserts, without courtesies and without naming where it stands.
+    """Returns the assertion of a sentence, without courtesies and without its source.
 
     ``According to Marie Curie, X`` stays: there the source is part of what is asserted.
 

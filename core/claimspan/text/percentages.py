@@ -37,7 +37,7 @@ def from_percent(value: object) -> float | None:
     """Return the share that a percentage stands for; None if a value reads as none.
 
     Args:
-        value: What was given in place of a share, such as ``80`` or ``"80%"``.
+        value: A value given in place of a share, such as ``80`` or ``"80%"``.
     """
     if isinstance(value, str):
         found = _PERCENTAGE.fullmatch(value)
@@ -52,10 +52,10 @@ def from_percent(value: object) -> float | None:
 
 
 def percent_hint(value: object) -> str:
-    """Return what to write in place of a percentage, such as ``", such as 0.8 for 80 %"``.
+    """Return the correct form of a percentage, such as ``", such as 0.8 for 80 %"``.
 
     Args:
-        value: What was given in place of a share.
+        value: A value given in place of a share.
 
     Returns:
         The end of a message that asks for a share; empty if the value reads as no percentage.

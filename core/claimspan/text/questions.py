@@ -1,4 +1,4 @@
-"""Finds what a question asks: its one asking sentence, without what is said around it."""
+"""Finds the core of a question: its one asking sentence, without the sentences around it."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def split_complement(rest: str) -> Clause | None:
 
 
 def begins_predicate(word: str) -> bool:
-    """Tells whether a word in lower case opens what is said of a subject, not a noun phrase."""
+    """Tells whether a word in lower case opens the predicate of a subject, not a noun phrase."""
     return _is_complement(word) or word in PREPOSITIONS or word in AUXILIARIES or word == "be"
 
 
@@ -141,7 +141,7 @@ def _subject_end(auxiliary: str, words: Sequence[str], lowered: Sequence[str]) -
 
 
 def _end_before_complement(words: Sequence[str], lowered: Sequence[str]) -> int | None:
-    """Returns the place of what is said of the subject: an adjective, a noun phrase or a place."""
+    """Returns the place of the predicate: an adjective, a noun phrase or a place."""
     strong = _end_before(lowered, _is_complement)
     article = next(
         (at for at in range(1, len(words))
@@ -168,7 +168,7 @@ def _is_complement(word: str) -> bool:
 
 
 def _end_before(lowered: Sequence[str], begins: Callable[[str], bool]) -> int | None:
-    """Returns the first place behind the subject's own words where ``begins`` holds."""
+    """Returns the first place behind the subject's own words at which ``begins`` holds."""
     for at in range(1, len(lowered)):
         if lowered[at - 1] not in DETERMINERS | PREPOSITIONS and begins(lowered[at]):
             return at
@@ -260,7 +260,7 @@ class Posed(NamedTuple):
     """The sentence that asks."""
 
     preface: str
-    """What stands before the question itself: ``As of 2022``; mostly empty."""
+    """The words before the question itself: ``As of 2022``; mostly empty."""
 
     clause: str
     """The question from its question word on, without its mark."""

@@ -35,10 +35,10 @@ __all__ = [
 _OPEN_ENDED: Final = frozenset({"hi", "ja", "ko", "zh"})
 _CLAUSE: Final = re.compile(r"[^\W_](?:[^,;:،؛，；、：]|[,:](?=\d))*")
 _MAX_CLAUSES: Final = 4
-"""Clauses of a sentence up to the one that declines: regrets, and what the answer is based on."""
+"""Clauses of a sentence up to the one that declines: regrets, and the basis of the answer."""
 
 _MAX_BASIS: Final = 60
-"""Characters of a clause that says what the answer is based on, and asserts nothing itself."""
+"""Characters of a clause that names the basis of the answer, and asserts nothing itself."""
 
 _MAX_REGRET: Final = 30
 """Characters of a clause that regrets: ``Es tut mir sehr leid``."""
@@ -84,7 +84,7 @@ def _has_hint(lowered: str) -> bool:
 
 
 def declined(sentence: str) -> str | None:
-    """Tells whether a sentence declines to answer, and returns what it says beside that.
+    """Tells whether a sentence declines to answer, and returns its other statements.
 
     Returns:
         What follows "but", empty if nothing does; None if the sentence does not decline.
@@ -137,7 +137,7 @@ def _declined(sentence: str, row: _Row) -> str | None:
 
 
 def _end_of_refusal(clause: str, row: _Row, *, names_sources: bool) -> int | None:
-    """Where the words end by which a clause declines; None if it does not."""
+    """The end of the words by which a clause declines; None if it does not."""
     if whole := row.whole.search(clause):
         return whole.end()
     denial = row.denies.search(clause)

@@ -97,7 +97,7 @@ _BEGINNING: Final = re.compile(
 # A boundary is judged by what stands near it; a longer look back takes quadratic time.
 _TAIL: Final = 40
 _SAID: Final = 500
-"""Letters at most of what is taken for a quotation or a remark in brackets."""
+"""Letters at most of a quotation or a remark in brackets."""
 
 _PAIRS: Final = ("()", "[]", '""', "“”", "„“", "„”", "«»", "»«", "‹›", "「」", "『』", "《》")
 _WITHIN: Final = "|".join(
@@ -153,7 +153,7 @@ def _pieces(text: str) -> Iterator[str]:
 
 
 def _goes_on(piece: str, following: str, language: str) -> bool:
-    """Whether the boundary between two pieces is none."""
+    """Whether two pieces belong to one sentence."""
     # In the composed form: a caron may be a character of its own.
     tail = unicodedata.normalize("NFC", piece[-_TAIL:])
     if following[:1].islower() and _FALSE_END.search(tail):

@@ -1,4 +1,4 @@
-"""Finds the evidence that an application shows beside an answer, which is no part of what it says.
+"""Finds the evidence that an application shows beside an answer, which asserts none of it.
 
 Many pipelines print their passages or a list of sources below the answer. Taken for claims, the
 passages would make any answer faithful, since each stands in the chunks that it was copied from.
@@ -31,7 +31,7 @@ _Kind = Literal[
 
 
 class _Line(NamedTuple):
-    """What a line of a response is."""
+    """The kind of a line of a response."""
 
     kind: _Kind
     text: str
@@ -49,13 +49,13 @@ class _Block:
 
 
 _HEADS: Final = frozenset({"sources", "excerpts"})
-"""Headings of what is shown; a list below the second may be the answer's own reasons."""
+"""Headings of shown evidence; a list below the second may be the answer's own reasons."""
 
 _SHINGLE: Final = 4
 """Words in a row that a line must share with the chunks, wherever it is cut into as many."""
 
 _MAX_LABEL: Final = 6
-"""Words of what may stand before a passage: ``Handbook, page 3:``."""
+"""Words that may stand before a passage: ``Handbook, page 3:``."""
 
 _PROBE: Final = 20
 """Characters in the middle of a line that a chunk has if the line is a piece of it."""

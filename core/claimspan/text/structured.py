@@ -1,4 +1,4 @@
-"""The text of a structured answer, which is what its claims are taken from.
+"""The text of a structured answer, from which its claims are taken.
 
 Sources, scores and reasoning stand beside the answer in one structure. If a field is named as
 the answer it is the answer; else all fields are, apart from those that only tell where it is from.
@@ -52,7 +52,7 @@ BESIDE_FIELDS: Final = frozenset(
     "source sources citation citations quote quotes reference references id url metadata type "
     "status language model confidence".split()
 )
-"""Fields that say nothing by themselves: where an answer is from, and what kind it is of."""
+"""Fields that say nothing by themselves: source and kind of an answer."""
 
 MAX_JOINED: Final = 256 * 1024
 """Characters that are kept of texts that are joined, and of a text that may be read as JSON."""
@@ -140,7 +140,7 @@ def join_bounded(texts: Iterable[str], separator: str = "") -> str:
 
 
 def answer_text(response: str) -> str:
-    """Return what a response says: of JSON, alone or in a fence, the text of the answer in it.
+    """Return the text of a response: in JSON, alone or in a fence, the text of its answer.
 
     The name of a field says what its value is, so it stands before it: ``{"length": "725 km"}``
     reads ``Length: 725 km``. Each object in a list is one line.
@@ -250,8 +250,8 @@ def filled_in(
     Titles, sections and key points that came at once are one answer, whatever their names are.
 
     Args:
-        fields: What a pipeline has returned.
-        said: What models have said: a text, or JSON such as the arguments of a tool's call.
+        fields: The result of a pipeline.
+        said: The output of models: a text, or JSON such as the arguments of a tool's call.
         fields_of: As in ``structured_text``.
 
     Returns:

@@ -16,5 +16,5 @@ def read_text(*place: str) -> str:
 
 
 def read_table(*place: str) -> Mapping[str, object]:
-    """Returns the tables of a TOML file of the package; a caller casts them to what they hold."""
+    """Returns the tables of a TOML file of the package; a caller casts them to their type."""
     return tomllib.loads(read_text(*place))

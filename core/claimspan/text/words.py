@@ -98,7 +98,7 @@ _SHORTEST: Final = MIN_PREFIXED + min(map(len, DENYING_PREFIXES))
 
 
 def denied_bases(word: str) -> tuple[str, ...]:
-    """Returns what is left of a word in lower case without a prefix that may deny."""
+    """Returns a word in lower case without a prefix that may deny."""
     if len(word) < _SHORTEST or not word.startswith(DENYING_PREFIXES):
         return ()
     found = (word.removeprefix(each) for each in DENYING_PREFIXES if word.startswith(each))
@@ -217,7 +217,7 @@ def stemmer(name: str) -> Callable[[str], str] | None:
 
 
 def _alone(name: str) -> Callable[[], _Stemmer] | None:
-    """Returns the class of one language; None if it is not where we know it to be."""
+    """Returns the class of one language; None if it is not at its known place."""
     try:
         _know_package()
         module = import_module(f"{_PACKAGE}.{name}_stemmer")
@@ -325,10 +325,10 @@ class Token(NamedTuple):
     """Whether it carries grammar rather than content in its language."""
 
     is_negation: bool
-    """Whether it denies what is beside it: ``not``, ``never``, ``isn't``, ``kein``."""
+    """Whether it denies its neighbours: ``not``, ``never``, ``isn't``, ``kein``."""
 
     bases: tuple[str, ...]
-    """What is left of it without a prefix that may deny: ``enforceable``."""
+    """The word without a prefix that may deny: ``enforceable``."""
 
 
 def tokenize(text: str, language: str = "en") -> list[Token]:

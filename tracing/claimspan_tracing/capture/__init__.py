@@ -1,4 +1,4 @@
-"""Capture: hooks that note on the caller's thread what the runs of a query did."""
+"""Capture: hooks that note the runs of a query on the caller's thread."""
 
 from __future__ import annotations
 

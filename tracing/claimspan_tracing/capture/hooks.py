@@ -44,7 +44,7 @@ LONG_TEXT: Final = 64 * 1024
 _NO_METADATA: Final[Mapping[str, object]] = {}
 
 _COPIED: Final = frozenset({dict, list})
-"""Types whose values ``_shallow`` copies. Most values are others, and need no call of it."""
+"""Types that ``_shallow`` copies. Most values have others, and need no call of it."""
 
 
 MAX_FRAMES: Final = 20
@@ -72,7 +72,7 @@ def is_stream_left(function: str, variable: str) -> bool:
 
 
 class CaptureHost(Protocol):
-    """What a capture needs from the monitor's engine."""
+    """The part of the monitor's engine that a capture calls."""
 
     @property
     def table(self) -> RunTable:
@@ -103,7 +103,7 @@ class HasEngine(Protocol):
 
 
 class Capture:
-    """Builds run trees from starts and ends, in whatever thread or order they come.
+    """Builds run trees from starts and ends, in any thread and order.
 
     No hook raises, blocks, copies a text or starts a span, except for the root span: the
     application's logs want its ids while the query runs. A root is a run whose parent was not
@@ -119,7 +119,7 @@ class Capture:
 
     @property
     def guard(self) -> Guard:
-        """Swallows and counts an adapter's own errors, in what it does around the hooks."""
+        """Swallows and counts an adapter's own errors around the hooks."""
         return self._monitor.engine.guard
 
     def start(
@@ -138,11 +138,11 @@ class Capture:
         Args:
             run_id: Identifies the run until it ends.
             parent_id: The run that it is part of; None or unknown for a root.
-            kind: What it does, as far as is known by now.
+            kind: Its kind, as far as it is known by now.
             name: As the framework shows it.
             inputs: What went in; kept by reference.
             metadata: What the application attached to the run.
-            may_be_root: False for what is no query by itself, such as embedding a text: it is
+            may_be_root: False for a run that is no query by itself, such as embedding a text: it is
                 noted only under a run that we have seen start.
         """
         host = self._monitor.engine
@@ -213,7 +213,7 @@ class Capture:
             run_id: The run.
             outputs: What came out; kept by reference.
             inputs: What went in, if it is known only now (streams).
-            kind: What it did, if only the outputs tell; None keeps what it started as.
+            kind: Its kind, if only the outputs tell; None keeps the kind that it started with.
         """
         host = self._monitor.engine
         try:
@@ -252,7 +252,7 @@ class Capture:
             run_id: The run.
             error: The exception, or its type. The type alone is kept.
             inputs: What went in, if it is known only now.
-            kind: What it was to do, if only its end tells; None keeps what it started as.
+            kind: Its kind, if only its end tells; None keeps the kind that it started with.
         """
         host = self._monitor.engine
         with host.guard:
@@ -269,7 +269,7 @@ class Capture:
                 self._close(host, run.tree)
 
     def fail_with_part(self, run_id: Hashable) -> None:
-        """Note that a run has failed of which the framework does not report the exception.
+        """Note that a run has failed if the framework does not report the exception.
 
         The exception of its last failed child counts as the reason. If no child failed, the
         run was cancelled.
@@ -287,8 +287,8 @@ class Capture:
 
         Args:
             run_id: The run.
-            outputs: What will hold the answer. It must not refer to the stream itself, which
-                then could never be found abandoned.
+            outputs: An object that will hold the answer. It must not refer to the stream itself,
+                which then could never be found abandoned.
 
         Returns:
             True for a root: it stays open until ``end`` or ``fail``. Any other run has ended, for
@@ -310,7 +310,7 @@ class Capture:
     def _tree_for(
         self, host: CaptureHost, run_id: Hashable, parent_id: Hashable | None, may_be_root: bool
     ) -> RunTree | None:
-        """Begin a tree for a run whose parent is not open; None if the run is not kept."""
+        """Begin a tree for a run without an open parent; None if the run is not kept."""
         table = host.table
         if parent_id is not None and (tree := table.tree_of(parent_id)) is not None:
             table.skip(run_id, tree)
@@ -395,7 +395,7 @@ def _unfinished(table: RunTable, run_id: Hashable) -> Run | None:
 
 
 def _two_deep(value: object) -> object:
-    """Copy what the caller of a query has in hands: a dict, and the lists and dicts in it."""
+    """Copy a value that the caller of a query may change: a dict, and the lists and dicts in it."""
     if type(value) is not dict:
         return _shallow(value)
     held: dict[object, object] = value  # pyright: ignore[reportUnknownVariableType] - whatever it holds
@@ -428,7 +428,7 @@ def leave_out(variable: ContextVar[object], value: object) -> None:
 
     Args:
         variable: Of no use to a span processor of the application's.
-        value: What it is set to instead, such as its default.
+        value: Its new value, such as its default.
     """
     _left_out[variable] = value
 

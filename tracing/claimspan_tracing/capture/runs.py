@@ -33,7 +33,7 @@ __all__ = [
 
 
 class RunKind(Enum):
-    """What a run does in the pipeline. Some frameworks show it only in the run's output."""
+    """The role of a run in the pipeline. Some frameworks show it only in the run's output."""
 
     CHAIN = "chain"
     """Holds other runs together; gets no span of its own below the root."""
@@ -179,7 +179,7 @@ class RunTree:
 
     # One look at the wall clock for each tree: between two looks the clock may be set.
     clock_offset: int = field(default_factory=lambda: time.time_ns() - time.monotonic_ns())
-    """What the monotonic clock lacks to nanoseconds since the epoch, as the tree began."""
+    """Difference of nanoseconds since the epoch and the monotonic clock, as the tree began."""
 
     started: int = 0
     """Start of the root, nanoseconds since the epoch."""
@@ -203,7 +203,7 @@ class RunTree:
         return self.runs[0]
 
     def let_go(self) -> None:
-        """Let go of what the runs that have ended have kept, as it will not be read."""
+        """Let go of the values of ended runs, as they will not be read."""
         for run in self.runs:
             # Not the root's: the end of a streamed answer is recognised by its output.
             if run.parent is not None and run.end is not None:
@@ -248,7 +248,7 @@ class Document:
     """One retrieved document as the framework returned it, before any cleaning."""
 
     text: object
-    """What the generator can read of it."""
+    """The text that the generator can read."""
 
     id: object = None
     """Its id in the store; None if the store gave none."""
@@ -265,7 +265,7 @@ class Retrieval:
     """What went into a retriever and what came out."""
 
     query: object
-    """What the retriever was asked."""
+    """The retriever's question."""
 
     documents: Sequence[Document]
     """What it returned, in its order."""
@@ -316,7 +316,7 @@ class Reader(Protocol):
     response_key: Key | None = None
 
     def __init__(self, query_key: Key | None = None, response_key: Key | None = None) -> None:
-        """Look for question and answer where the application says, or else in the usual places."""
+        """Look for question and answer in the application's places, or else in the usual ones."""
         self.query_key = query_key
         self.response_key = response_key
 
@@ -341,7 +341,7 @@ class Reader(Protocol):
         ...
 
     def values(self, root: Run) -> tuple[object, object]:
-        """Return what a root was given and what it returned, as texts, lists and mappings."""
+        """Return the inputs and outputs of a root, as texts, lists and mappings."""
         return root.inputs, root.outputs
 
     def untold(self, root: Run) -> str:
@@ -388,7 +388,7 @@ class Reader(Protocol):
         return ()
 
     def context(self, root: Run) -> Sequence[Document] | None:
-        """Return what the generator read, after rerankers and cut-offs.
+        """Return the generator's documents, after rerankers and cut-offs.
 
         None if the run does not show it: then it is what the retrievers returned.
         """
@@ -425,7 +425,7 @@ Key = str | Callable[..., object]
 
 
 def value_at(value: object, key: Key) -> object:
-    """Return the value under a key or a dotted path, or what the callable returns for the input.
+    """Return the value under a key or a dotted path, or the callable's result for the input.
 
     Args:
         value: The whole input or output.

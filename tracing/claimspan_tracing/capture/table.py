@@ -81,7 +81,7 @@ class RunTable:
                     tree.skipped.discard(run_id)
 
     def is_given_up(self, run_id: Hashable | None) -> bool:
-        """Whether a run belongs to a tree that was given up: what begins below it is no query."""
+        """Whether a run belongs to a tree that was given up: runs below it are no queries."""
         return run_id in self._given_up
 
     def give_up(self, run_id: Hashable) -> None:

@@ -18,7 +18,7 @@ SHARED_TEXT: Final = 256
 To remember shorter ones would take more memory than they do."""
 
 ITEM_BYTES: Final = 64
-"""What an item takes beside a long text: its place in a list or mapping, and a small object."""
+"""Bytes of an item beside a long text: its place in a list or mapping, and a small object."""
 
 _VALUES: Final = dict[object, object].values
 Container = dict[object, object] | list[object] | tuple[object, ...]
@@ -29,7 +29,7 @@ _SMALL: Final = frozenset({type(None), bool, int, float})
 
 
 def weigh_tree(tree: RunTree, guard: Guard) -> None:
-    """Add to the size of a tree what its runs have noted since it was last weighed."""
+    """Add to the size of a tree the values that its runs have noted since it was last weighed."""
     values, tree.unweighed = tree.unweighed, []
     # A copy: two threads that come here at once may get the same list, and weighing empties it.
     add_weight(tree, [*values], tree.reader, guard)

@@ -121,7 +121,7 @@ class Decider:
         self._room = room
         self._fit = Fit()
         self.first_judge: Judge | None = first_judge_of(sampler)
-        """Scores the records that the sampler leaves undecided; None if there is none."""
+        """Scores the records that the sampler leaves undecided; None without a first judge."""
 
     def decide(self, facts: Facts, request: Context) -> Decision:
         """Decide about a record, on the worker's thread.
@@ -190,7 +190,7 @@ class Decider:
         return replace(self._overload.thin(decision, facts, self._fullness()), counts=False)
 
     def _requested(self, facts: Facts, request: Context) -> Decision | None:
-        """What the request says; its metadata: True, False, or the rate of records like it."""
+        """The request's wish, from its metadata: True, False, or the rate of records like it."""
         if request.get(_DISABLED, False):
             return Decision(sampled=False, rate=0.0, reason="disabled")
         wanted = facts.attributes.get(semconv.SAMPLE_REQUEST)

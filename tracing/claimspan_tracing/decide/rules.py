@@ -54,7 +54,7 @@ class Condition:
     """Whether it looks at the scores of the first judge."""
 
     needs_feedback: bool = False
-    """Whether it looks at what users say about responses."""
+    """Whether it looks at feedback of users."""
 
     def __call__(self, facts: Facts) -> bool:
         """Whether it is true of a record."""
@@ -154,7 +154,7 @@ def empty_retrieval() -> Condition:
 def low_retrieval(*, below: float) -> Condition:
     """The best chunk has a score below a bound, on the retriever's own scale.
 
-    Not for retrievers whose scores are distances, where less is better. Chunks without scores are
+    Not for retrievers that score by distance, since less is then better. Chunks without scores are
     never low.
 
     Raises:
@@ -240,7 +240,7 @@ def _number(name: str, value: object) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A rate for the records of which a condition is true."""
+    """A rate for the records that meet a condition."""
 
     when: Callable[[Facts], bool]
     """A condition, or any function of the facts."""
@@ -268,7 +268,7 @@ class Rule:
 
     @property
     def reason(self) -> str:
-        """What a decision by this rule says."""
+        """The reason of a decision by this rule."""
         return f"rule:{self._named()}"
 
     @property
@@ -278,7 +278,7 @@ class Rule:
 
     @property
     def needs_feedback(self) -> bool:
-        """Whether the rule looks at what users say about responses."""
+        """Whether the rule looks at feedback of users."""
         return isinstance(self.when, Condition) and self.when.needs_feedback
 
     def _named(self) -> str:
@@ -315,13 +315,13 @@ class RuleSampler:
 
         Args:
             rules: In the order in which they are tried.
-            default: The rate of the records of which no rule is true.
+            default: The rate of the records that no rule fits.
             first_judge: A cheap judge for the rules that need its scores (``doubtful``): a judge,
                 or the name of one, such as ``"lexical"``.
 
         Raises:
-            ConfigError: A rule is none, the default is no share, there is no such judge, or a rule
-                needs one that is not given.
+            ConfigError: A value is no rule, the default is no share, there is no such judge, or a
+                rule needs one that is not given.
         """
         for rule in rules:
             if not isinstance(rule, Rule):  # pyright: ignore[reportUnnecessaryIsInstance] - checked for those who do not type-check

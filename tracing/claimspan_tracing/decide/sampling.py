@@ -38,7 +38,7 @@ MAX_REASON: Final = 256
 """Characters of a decision's reason that are kept; it becomes a span attribute."""
 
 NUMBER: Final = "a number from 0.0 to 1.0"
-"""What a message asks for in place of a score or a rate."""
+"""The valid range that a message names for a score or a rate."""
 
 _BITS: Final = 56
 """Number of random bits in OpenTelemetry's threshold rule (``tracestate`` probability sampling)."""
@@ -238,7 +238,7 @@ def wants_feedback(sampler: Sampler) -> bool:
 
 
 def is_share(value: object) -> bool:
-    """Whether a value is a number from 0 to 1; a bool is none."""
+    """Whether a value is a number from 0 to 1; a bool is no number."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
     return bool(0.0 <= value <= 1.0)  # False for NaN
@@ -258,7 +258,7 @@ def checked_share(name: str, value: float, wanted: str = "a share between 0.0 an
 def is_taken(facts: Facts, rate: float, salt: bytes = b"") -> bool:
     """Whether a record is in the share that a rate takes.
 
-    What a small rate takes, a larger rate with the same salt takes too. Two salts decide
+    A larger rate takes all that a smaller one with the same salt takes. Two salts decide
     independently of each other, so that the rates of two steps multiply.
 
     Args:
@@ -277,7 +277,7 @@ def thinned(decision: Decision, facts: Facts, share: float, salt: bytes, mark: s
     """Return a decision at a share of its rate, so that its weight stays right.
 
     Args:
-        decision: What was decided before.
+        decision: The earlier decision.
         facts: Of the record.
         share: The probability with which a step takes the record; it may depend on the records
             before it, and not on the record itself.

@@ -66,7 +66,7 @@ FREE: Final = 0.75
 """Share of the judge's places below which the rate is doubled again."""
 
 STEP_SECONDS: Final = 10.0
-"""Least time between two steps: the queue has to show what the last one did."""
+"""Least time between two steps: the queue has to show the effect of the last one."""
 
 MOST_HALVINGS: Final = 10
 """A rate falls to 1/1024 of its own at most."""
@@ -97,7 +97,7 @@ class Overload:
             return 2.0**-self._halvings
 
     def thin(self, decision: Decision, facts: Facts, fullness: float) -> Decision:
-        """Return a decision at the rate that a judge whose queue is so full can bear."""
+        """Return a decision at the rate that a judge with so full a queue can bear."""
         return thinned(decision, facts, self.factor(fullness), b"overload", MARK)
 
 
@@ -143,7 +143,7 @@ class Room(NamedTuple):
 
 
 class Fit:
-    """Thins what a sampler takes to what there is room for.
+    """Thins the records of a sampler to those that there is room for.
 
     The probability of a record follows from how many came before it, how many of them wait, and
     the cost of their evaluation. Safe to use from any thread. ``clock`` returns seconds that
@@ -253,7 +253,7 @@ class Throttle:
         return wants_feedback(self.sampler)
 
     def decide(self, facts: Facts) -> Decision:
-        """Ask the sampler, and thin what it takes."""
+        """Ask the sampler, and thin its records."""
         decision = self.sampler.decide(facts)
         # What cannot be evaluated anyway costs nothing, and takes no other record's place.
         if decision.undecided or not facts.can_be_evaluated:

@@ -6,7 +6,7 @@
 - ``coverage``: measures which share of a claim's words the best window of a reference has.
 - ``edits``: aligns a claim with the sentence that supports it best, and reads what differs as typed
   edits, by one table of kinds and weights; ``edits.toml`` has the words by language.
-- ``cells``: gathers what several references say of a claim, and joins verdicts to a matrix.
+- ``cells``: gathers the support of several references for a claim, and joins verdicts to a matrix.
 - ``short_answers``: reads claims and references by the question that they answer.
 
 Claims that consist of a value alone, such as ``$1,577``, go to ``claimspan.quantities``.

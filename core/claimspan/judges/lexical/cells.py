@@ -356,7 +356,7 @@ def _strongest(verdicts: Sequence[Verdict]) -> Verdict:
 async def gathered_beyond_one(
     claims: Mapping[int, str], references: Sequence[str], language: str | None
 ) -> dict[int, str]:
-    """Gathers what several references say of claims that none of them supports by itself.
+    """Gathers the support of several references for claims that none of them supports by itself.
 
     Args:
         claims: The claims by their index.

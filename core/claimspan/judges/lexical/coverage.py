@@ -107,7 +107,7 @@ class Support:
     def __init__(
         self, reference: Reference, weights: Mapping[str, float], window: int | None, weight: float
     ) -> None:
-        """Keeps what ``Reference.support`` has found."""
+        """Keeps the results of ``Reference.support``."""
         self.reference = reference
         """The whole reference."""
         self._weights, self._window = weights, window

@@ -85,7 +85,7 @@ _MAX_TOKENS: Final = 150
 
 
 class Slot(NamedTuple):
-    """Words of a claim where the sentence has others; one of both may be empty in a copy."""
+    """Words of a claim beside differing ones of the sentence; one of both may be empty."""
 
     claim: Sequence[Token]
     """The words of the claim in this place."""
@@ -94,7 +94,7 @@ class Slot(NamedTuple):
     """The words of the sentence in this place."""
 
     is_first: bool = False
-    """Whether both parts begin their texts, where every word has a capital."""
+    """Whether both parts begin their texts, in which every first word has a capital."""
 
 
 class Alignment:
@@ -207,7 +207,7 @@ def _scopes(words: Sequence[Token]) -> list[list[str]]:
 
 
 def _negates(token: Token) -> bool:
-    """Tells whether a word denies what is beside it; ``non`` denies one word, and no statement."""
+    """Tells whether a word denies its neighbours; ``non`` denies one word, and no statement."""
     return token.is_negation or (token.language == "en" and token.folded == "non")
 
 
@@ -307,7 +307,7 @@ def _opposites(claim: Wording) -> list[tuple[Token, Sequence[str]]]:
 
 
 def _affirmed_forms(sentence: Wording) -> Mapping[str, Token]:
-    """Returns words by their stem, as they are, and by what a denying prefix stands before."""
+    """Returns words by their stem, as they are, and without a denying prefix."""
     # "Not open" is as much as "closed".
     return {
         form: token
@@ -605,7 +605,7 @@ def _characters_copied(pair: Alignment) -> str | None:
 _MIN_COVERAGE: Final = 0.8
 _MIN_PAST_LENGTH: Final = 4
 _NEAREST: Final = 2
-"""Content words on a side of a verb that name who or what it is about."""
+"""Content words on a side of a verb that name its subject or object."""
 _MAX_SIDE: Final = 4
 
 
@@ -629,7 +629,7 @@ def _exchanged(pair: Alignment) -> str | None:
 
 
 def _different_ends(one: list[str], two: list[str]) -> tuple[list[str], list[str]]:
-    """Returns both lists without what they have in common at the beginning and at the end."""
+    """Returns both lists without their common beginning and end."""
     start = sum(1 for _ in takewhile(lambda both: both[0] == both[1], zip(one, two, strict=False)))
     one, two = one[start:], two[start:]
     ends = zip(reversed(one), reversed(two), strict=False)
@@ -638,7 +638,7 @@ def _different_ends(one: list[str], two: list[str]) -> tuple[list[str], list[str
 
 
 def _pivot(claimed: list[str], given: list[str]) -> list[str]:
-    """Returns what stands between two parts that changed places; empty if none did.
+    """Returns the words between two parts that changed places; empty if none did.
 
     ``claimed`` is first, pivot, last; ``given`` ends with last, pivot, first.
     """

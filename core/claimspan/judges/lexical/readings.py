@@ -34,7 +34,7 @@ _TURN_SECONDS: Final = 0.002
 
 
 class _Kept(NamedTuple):
-    """What a text says, whatever is asked."""
+    """The content of a text, for every question."""
 
     reference: Reference
     stated: StatedValues

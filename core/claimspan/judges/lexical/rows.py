@@ -85,7 +85,7 @@ class ClaimedValues:
 
 
 class ReadClaim:
-    """A claim, and what is read from it by its question alone."""
+    """A claim, and its readings by its question alone."""
 
     def __init__(self, claim: Claim, asking: Asking) -> None:
         """Keeps the claim; each part is read when first asked for."""
@@ -154,7 +154,7 @@ _POLAR_FACTOR: Final = 0.6
 
 
 class Fit(NamedTuple):
-    """How a claim fits a reference, beside what their words say."""
+    """How a claim fits a reference, beside their words."""
 
     weights: Mapping[str, float]
     """Weights of the claim's words."""
@@ -280,7 +280,7 @@ def _without_given(
 def _lightened(
     claim: Sequence[Token], weights: Mapping[str, float], heavy: Set[str], factor: float
 ) -> dict[str, float]:
-    """Returns weights in which other words for what is asked, and grammar, hardly count."""
+    """Returns weights in which grammar, and other words for the question, hardly count."""
     light = {
         token.stem
         for token in claim
@@ -474,7 +474,7 @@ class Cells:
         weights: Mapping[str, float],
         read: ReadReference,
     ) -> Fit:
-        """Weighs the words of the claim by what its question gives."""
+        """Weighs the words of the claim by those of its question."""
         short, asking = read.short, self._asking
         if claim.own and (short is None or short.is_text):
             is_answer = short is not None

@@ -207,7 +207,7 @@ def own_words(claim: Claim, asking: Asking) -> list[Token]:
 
 
 def value_or_polarity(claim: Claim, short: ShortAnswer, asking: Asking) -> Verdict | None:
-    """Judges what words do not tell: yes against no, and a claim against a bare value.
+    """Judges pairs that words cannot tell: yes against no, and a claim against a bare value.
 
     Returns:
         A verdict; None if the words decide.
@@ -228,7 +228,7 @@ def value_or_polarity(claim: Claim, short: ShortAnswer, asking: Asking) -> Verdi
 
 
 def _polar_verdict(claim: Claim, short: ShortAnswer, asking: Asking) -> Verdict | None:
-    """Compares yes and no of a claim and an answer; None if what they add has to be compared."""
+    """Compares yes and no of a claim and an answer; None if their additions have to be compared."""
     says = whole = claimed_polarity(claim, asking)
     if whole is None and claim.sentence and asks_yes_or_no(asking.question):
         says = polarity(claim.sentence)  # "Yes, it rose by 13 %"
@@ -299,7 +299,7 @@ def inverted(verdict: Verdict) -> Verdict:
 
 
 def readable_claim(claim: Claim, question: str | None) -> str:
-    """Returns what a judge that reads is shown of a claim: its text, or the bare value it was."""
+    """Returns a claim as a judge that reads gets it: its text, or the bare value it was."""
     short = written(claim, question)
     return short if is_bare_value(short) else claim.text
 
