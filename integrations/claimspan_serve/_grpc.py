@@ -25,6 +25,7 @@ _OPTIONS: Final = (
     # A message is unpacked here, no further than it may be long. The library would unpack all of it
     # before it looks at its size.
     ("grpc.per_message_decompression", 0),
+    ("grpc.compression_enabled_algorithms_bitset", 0b101),  # none, and gzip
     ("grpc.max_concurrent_streams", MAX_CALLS),
     ("grpc.server_handshake_timeout_ms", 10_000),
     ("grpc.max_connection_idle_ms", 300_000),
