@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from claimspan_tracing import Decision, Facts, Sampler
+from claimspan_tracing.adapters import sampler_of
 
 __all__ = ["AfterHead", "head_rate"]
 
@@ -39,9 +40,10 @@ class AfterHead:
     Every weight that follows from a rate then counts the traces that were never sent as well.
     """
 
-    def __init__(self, sampler: Sampler) -> None:
-        """Set who decides."""
-        self._sampler = sampler
+    def __init__(self, given: float | Sampler | None) -> None:
+        """Set who decides, as the option ``sample`` says."""
+        self._sampler = sampler = sampler_of(given)
+        self.wrapped: Final[object] = given
         self.first_judge: Final[object] = getattr(sampler, "first_judge", None)
         self.needs_feedback: Final[object] = getattr(sampler, "needs_feedback", False)
         self.rates: Final = dict[int, float]()

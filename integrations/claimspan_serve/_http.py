@@ -15,10 +15,10 @@ from starlette.routing import Route
 from claimspan_serve._forward import TOKEN_HEADER, Credentials, HttpForward
 from claimspan_serve._receiver import (
     RETRY_SECONDS,
+    Arrivals,
     Receiver,
     RefusedError,
     encoded,
-    full,
     too_large,
 )
 
@@ -78,6 +78,7 @@ class _Otlp:
         self._receiver = receiver
         self._forward = forward
         self._credentials = credentials
+        self._arrivals = Arrivals()
         self._n_bytes = 0
 
     async def export(self, request: Request) -> Response:
@@ -105,20 +106,24 @@ class _Otlp:
             taken = await self._receiver.take(body, form.encoding, is_json=form.is_json)
             return form.answer(200, taken)
         except RefusedError as error:
-            return form.answer(error.http_status, error.status)
+            return form.answer(error.http_status, self._receiver.refuse(error).status)
         except ClientDisconnect:
             return Response(status_code=400)  # which nobody reads
 
     async def _read(self, request: Request, content: bytearray) -> None:
         """Read the content of a request, within the bounds of one and of all."""
         limit = self._receiver.max_request_bytes
-        async for part in request.stream():
-            content += part
-            self._n_bytes += len(part)
-            if len(content) > limit:
-                raise too_large(limit)
-            if self._n_bytes > LARGEST_AT_ONCE * limit:
-                raise full()
+        said = request.headers.get("content-length", "")
+        if said.isdecimal() and (len(said) > 18 or int(said) > limit):
+            raise too_large(limit)
+        async with self._arrivals.one():
+            async for part in request.stream():
+                content += part
+                self._n_bytes += len(part)
+                if len(content) > limit:
+                    raise too_large(limit)
+                if self._n_bytes > LARGEST_AT_ONCE * limit:
+                    self._arrivals.drop_slowest()
 
     async def _forwarded(
         self, forward: HttpForward, request: Request, body: bytes, signal: str

@@ -19,6 +19,7 @@ from typing import BinaryIO, Final
 from claimspan.errors import ConfigError
 
 __all__ = [
+    "MAX_ATTEMPTS",
     "MAX_KNOWN",
     "RECORDS",
     "Entry",
@@ -27,6 +28,7 @@ __all__ = [
     "JudgedTrace",
     "Segments",
     "segment_of",
+    "set_aside",
 ]
 
 RECORDS: Final = "records.db"
@@ -38,7 +40,14 @@ N_SEGMENTS: Final = 64
 MAX_KNOWN: Final = 100_000
 """Traces that were judged which are remembered, the last ones."""
 
+MAX_ATTEMPTS: Final = 3
+"""How often something is worked on that each time ends the process."""
+
+MAX_ASIDE: Final = 100
+"""Files that are set aside; of more there is the count alone."""
+
 _TRACES: Final = "traces.db"
+_ASIDE: Final = "aside-"
 _SUFFIX: Final = ".otlp"
 _HEAD: Final = Struct("<IBB")
 """Bytes of the body, whether it is JSON, whether it is packed by gzip."""
@@ -201,7 +210,8 @@ class JudgedTrace:
 class Judged:
     """The traces that were judged, in a file that one process alone has open.
 
-    Whether a trace was judged has to be known as long as a request of it may be read once more.
+    Whether a trace was judged has to be known as long as a request of it may be read once more. So
+    has what was begun: if the process has ended at it again and again, it may be the reason.
     """
 
     def __init__(self, folder: Path | None = None, *, wait_seconds: float = 20.0) -> None:
@@ -229,7 +239,12 @@ class Judged:
                 "CREATE TABLE IF NOT EXISTS traces "
                 "(id BLOB PRIMARY KEY, position INTEGER, outcome TEXT, resource BLOB)"
             )
+            self._db.execute(
+                "CREATE TABLE IF NOT EXISTS begun (id BLOB PRIMARY KEY, attempts INTEGER)"
+            )
             self._db.execute("COMMIT")
+            begun = self._db.execute("SELECT * FROM begun").fetchall()
+            self._attempts: dict[bytes, int] = dict(begun)
             rows = self._db.execute("SELECT * FROM traces ORDER BY rowid").fetchall()
         except (sqlite3.Error, OSError) as error:
             raise ConfigError(
@@ -253,17 +268,49 @@ class Judged:
         if len(self._traces) > MAX_KNOWN:
             del self._traces[next(iter(self._traces))]
 
-    def keep(self, judged: Iterable[tuple[int, JudgedTrace]]) -> None:
-        """Remember traces for the process after this one."""
-        self._db.execute("BEGIN")
-        self._db.executemany(
-            "INSERT OR REPLACE INTO traces VALUES (?, ?, ?, ?)",
-            [(t.to_bytes(16), j.position, j.outcome, j.resource) for t, j in judged],
-        )
-        self._db.execute(
-            "DELETE FROM traces WHERE rowid <= (SELECT max(rowid) FROM traces) - ?", (MAX_KNOWN,)
-        )
-        self._db.execute("COMMIT")
+    def keep(self, judged: Iterable[tuple[int, JudgedTrace]]) -> bool:
+        """Remember traces for the process after this one; False if the disk is full."""
+        over = [(t.to_bytes(16), j.position, j.outcome, j.resource) for t, j in judged]
+        with suppress(sqlite3.Error), self._db:
+            self._db.execute("BEGIN")
+            self._db.executemany("INSERT OR REPLACE INTO traces VALUES (?, ?, ?, ?)", over)
+            self._db.execute(
+                "DELETE FROM traces WHERE rowid <= (SELECT max(rowid) FROM traces) - ?",
+                (MAX_KNOWN,),
+            )
+            self._db.executemany("DELETE FROM begun WHERE id = ?", [row[:1] for row in over])
+            return True
+        return False
+
+    def attempts(self, id_: bytes) -> int:
+        """How many processes have ended at something: a request, by its place, or a trace."""
+        return self._attempts.get(id_, 0)
+
+    def begin(self, id_: bytes) -> None:
+        """Note for the process after this one that something is worked on."""
+        with suppress(sqlite3.Error):
+            self._db.execute(
+                "INSERT INTO begun VALUES (?, 1) ON CONFLICT DO UPDATE SET attempts = attempts + 1",
+                (id_,),
+            )
+
+    def end(self, id_: bytes) -> None:
+        """Note that it has not ended the process."""
+        with suppress(sqlite3.Error):
+            self._db.execute("DELETE FROM begun WHERE id = ?", (id_,))
+
+
+def set_aside(folder: Path, name: str, body: bytes) -> str:
+    """Keep what is not judged in a file by itself; returns its path, or what became of it."""
+    path = folder / f"{_ASIDE}{name}"
+    if sum(each.startswith(_ASIDE) for each in os.listdir(folder)) >= MAX_ASIDE:
+        return f"nowhere, since there are {MAX_ASIDE} such files"
+    try:
+        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+            file.write(body)
+    except OSError as error:
+        return f"nowhere ({error.strerror})"
+    return str(path.absolute())
 
 
 def _numbers(folder: Path) -> list[int]:

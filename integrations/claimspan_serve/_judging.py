@@ -6,12 +6,14 @@ that answers requests.
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 import signal
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import asdict
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -26,7 +28,14 @@ from claimspan.errors import ClaimspanError
 from claimspan_openinference import records_of_trace
 from claimspan_serve._export import provider_for
 from claimspan_serve._head import AfterHead, head_rate
-from claimspan_serve._journal import RECORDS, Judged, Segments
+from claimspan_serve._journal import (
+    MAX_ATTEMPTS,
+    RECORDS,
+    Entry,
+    Judged,
+    Segments,
+    set_aside,
+)
 from claimspan_serve._options import options_from
 from claimspan_serve._receiver import RefusedError, read_body
 from claimspan_serve._traces import Outcome, Trace, WaitingTraces
@@ -36,6 +45,7 @@ from claimspan_tracing.adapters import (
     guard_of,
     is_under_way,
     meter,
+    release_leases,
     sampler_of,
     submit_ended,
     unread_traces,
@@ -55,6 +65,11 @@ TICK_SECONDS: Final = 0.1
 
 NICENESS: Final = 5
 """How far this process stands back, so that requests are answered first."""
+
+_OOM_SCORE: Final = Path("/proc/self/oom_score_adj")
+"""Where Linux is told which process to end first if the machine has no memory left."""
+
+_logger: Final = logging.getLogger("claimspan")
 
 _SAMPLE_REQUEST: Final = semconv.SAMPLE_REQUEST.encode()
 
@@ -86,6 +101,8 @@ def judge_in(folder: Path, given: Mapping[str, object], link: Connection, *, is_
         signal.signal(number, signal.SIG_IGN)
     if hasattr(os, "nice"):
         os.nice(NICENESS)
+    with suppress(OSError):
+        _OOM_SCORE.write_text("500")
     try:
         judging = _Judging(folder, given, is_kept=is_kept)
     except ClaimspanError as error:
@@ -122,8 +139,10 @@ class _Judging:
         options, of_monitor = options_from(given)
         self._options = options
         self._is_kept = is_kept
+        self._folder = folder
         # First: it waits until the process before has ended.
         self._judged = Judged(folder)
+        release_leases(folder / RECORDS)
         self._segments = Segments(folder)
         self._traces = WaitingTraces(
             options.quiet, options.max_age, options.max_bytes, self._judged
@@ -132,7 +151,7 @@ class _Judging:
         provider.add_span_processor(_ServiceOfTrace(self._judged))
         sampler = sampler_of(of_monitor.get("sample"))
         self._by_ids = sampler if isinstance(sampler, RateSampler) else None
-        self._sampler = AfterHead(sampler)
+        self._sampler = AfterHead(of_monitor.get("sample"))
         own: MonitorOptions = {
             "tracer_provider": provider,
             "spool": folder / RECORDS,
@@ -141,12 +160,18 @@ class _Judging:
         # No application is beside it in this process, to which a share of the core would belong.
         usual: MonitorOptions = {"max_cpu_share": 1.0}
         self._monitor = Monitor(**usual | of_monitor | own)
-        self._counts = Counter[str](not_judged=0, unreadable_spans=0)
+        self._counts = Counter[str](not_judged=0, unreadable_spans=0, set_aside=0)
         self._requests = Counter[str]()
         """Counted by the other process."""
 
         self._under_way: list[Trace] = []
         """Those whose records the monitor may have to read."""
+
+        self._suspects: list[Trace] = []
+        """Those to be looked through by themselves: processes have ended at them."""
+
+        self._held: Entry | None = None
+        """A request to be read by itself."""
 
         self._is_pressed = False
         self.is_alone = False
@@ -184,7 +209,7 @@ class _Judging:
         half = time.monotonic() + seconds / 2
         while time.monotonic() < half and self._read_one():
             pass
-        for trace in () if self._is_kept else self._traces.end():
+        for trace in () if self._is_kept else (*self._suspects, *self._traces.end()):
             while self._is_busy and time.monotonic() < half:
                 time.sleep(TICK_SECONDS / 10)
                 self._look_back()
@@ -205,28 +230,56 @@ class _Judging:
 
     def _read_one(self) -> bool:
         """Read a request, if there is one and room for it."""
-        entry = self._segments.next() if self._traces.has_room else None
+        entry, self._held = self._held, None
+        if entry is None and self._traces.has_room:
+            entry = self._segments.next()
         if entry is None:
             return False
+        id_ = entry.position.to_bytes(8)
+        attempts = self._judged.attempts(id_)
+        if attempts >= MAX_ATTEMPTS:
+            kind = f"{'json' if entry.is_json else 'protobuf'}{'.gz' if entry.is_packed else ''}"
+            self._counts["set_aside"] += 1
+            self._say_aside("a request", f"{entry.position}.{kind}", entry.body)
+            self._judged.end(id_)
+            return True
+        if attempts == MAX_ATTEMPTS - 1 and self._under_way:
+            self._held = entry
+            return False
+        self._judged.begin(id_)
         with guard_of(self._monitor):
             try:
-                read, size = read_body(
-                    entry.body, entry.is_packed, entry.is_json, self._options.max_request_bytes
-                )
+                limit = self._options.max_request_bytes
+                read = read_body(entry.body, entry.is_packed, entry.is_json, limit)
+                self._counts["unreadable_spans"] += read.rejected
+                self._traces.add(read.sent, entry.position)
             except RefusedError:  # forwarded as it was
                 self._counts["not_judged"] += 1
-                return True
-            self._counts["unreadable_spans"] += read.rejected
-            self._traces.add(read.sent, size, entry.position)
+        self._judged.end(id_)
         return True
+
+    def _say_aside(self, what: str, name: str, body: bytes) -> None:
+        _logger.warning(
+            "claimspan serve leaves %s unjudged, at which the judging process has ended %d times; "
+            "it is set aside in %s",
+            what,
+            MAX_ATTEMPTS,
+            set_aside(self._folder, name, body),
+        )
 
     def _look(self) -> None:
         """Hand on the traces that are whole, and let go of what is safe elsewhere."""
         self._look_back()
         for trace in () if self._is_busy else self._traces.due(is_pressed=self._is_pressed):
-            self._submit(trace)
+            trace.is_suspect = self._judged.attempts(trace.key) >= MAX_ATTEMPTS - 1
+            if trace.is_suspect:
+                self._suspects.append(trace)
+            else:
+                self._submit(trace)
             if self._is_busy:
                 break
+        if self._suspects and not self._under_way:
+            self._submit(self._suspects.pop())
         self._traces.keep()
         self._segments.delete(self._traces.needed)
 
@@ -242,12 +295,21 @@ class _Judging:
     def _is_busy(self) -> bool:
         """Whether the monitor has to read enough, and further traces stay in their files."""
         under_way = self._under_way
-        return len(under_way) >= MAX_UNREAD or sum(t.n_bytes for t in under_way) > MAX_UNREAD_BYTES
+        return (
+            len(under_way) >= MAX_UNREAD
+            or sum(each.n_bytes for each in under_way) > MAX_UNREAD_BYTES
+            or (len(under_way) == 1 and under_way[0].is_suspect)
+        )
 
     def _submit(self, trace: Trace) -> None:
         if not self._may_be_sampled(trace):
             self._traces.release(trace, Outcome.NOT_SAMPLED)
             return
+        if self._judged.attempts(trace.key) >= MAX_ATTEMPTS:
+            self._say_aside("a trace", f"{trace.id:032x}.protobuf", trace.sent)
+            self._traces.release(trace, Outcome.SET_ASIDE)
+            return
+        self._judged.begin(trace.key)
         with guard_of(self._monitor):
             self._sampler.rates[trace.id] = head_rate(trace.top.message.trace_state)
             keys = {
@@ -268,7 +330,7 @@ class _Judging:
         by_ids = self._by_ids
         return by_ids is None or any(
             by_ids.decide(Facts(trace_id=each.trace_id, span_id=each.span_id)).sampled
-            or _SAMPLE_REQUEST in each.message.SerializeToString()
+            or _SAMPLE_REQUEST in each.body
             for each in trace.spans.values()
         )
 

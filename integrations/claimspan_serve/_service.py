@@ -7,17 +7,19 @@ import gc
 import signal
 import socket
 import ssl
+import sys
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from shutil import rmtree
 from tempfile import mkdtemp
 from types import FrameType
-from typing import Final
+from typing import ClassVar, Final
 
 import grpc
 import uvicorn
 from starlette.applications import Starlette
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from claimspan.errors import ConfigError
 from claimspan_serve._forward import Credentials, GrpcForward, HttpForward
@@ -28,10 +30,19 @@ from claimspan_serve._options import serve_options
 from claimspan_serve._receiver import Receiver
 from claimspan_serve._supervision import JudgingProcess, added
 
+if sys.platform != "win32":
+    import resource
+
 __all__ = ["Service"]
 
 MAX_CONNECTIONS: Final = 5_000
-"""Connections over HTTP, those too that wait for the next batch."""
+"""Connections of each transport, those too that wait for the next batch."""
+
+OTHER_FILES: Final = 200
+"""Files that the process has open beside its connections."""
+
+MAX_HEADER_BYTES: Final = 64 * 1024
+"""Of what is read of a request before it is looked at, such as its headers."""
 
 KEEP_ALIVE_SECONDS: Final = 75
 """How long such a one is kept. Exporters send every five seconds, or every minute, and one whose
@@ -96,6 +107,7 @@ class Service:
             ConfigError: A port is taken, a file of TLS cannot be read, or an option of the monitor
                 cannot work.
         """
+        _Connection.most = _most_connections()
         try:
             self._judging.start()
             # What has been imported stays: a full collection would stop all to look at it.
@@ -119,7 +131,7 @@ class Service:
         # What is not forwarded by a proxy would be lost: its transport is not listened for.
         takes_http = not options.forward or http_to is not None
         takes_grpc = not options.forward or grpc_to is not None
-        rpc = grpc_server(self._receiver, grpc_to, self._credentials)
+        rpc = grpc_server(self._receiver, grpc_to, self._credentials, _Connection.most)
         http = application(
             self._receiver,
             http_to,
@@ -155,12 +167,15 @@ class Service:
         return uvicorn.Config(
             app,
             loop="asyncio",
+            # Not httptools, which bounds neither headers nor the requests that wait in line.
+            http=_Connection,
+            ws="none",
+            h11_max_incomplete_event_size=MAX_HEADER_BYTES,
             lifespan="off",
-            log_level="warning",
+            log_level="error",  # else each broken request is a line
             access_log=False,
             server_header=False,
             date_header=False,  # a forwarded answer has the one of the backend
-            limit_concurrency=MAX_CONNECTIONS,
             timeout_keep_alive=KEEP_ALIVE_SECONDS,
             timeout_graceful_shutdown=max(1, int(options.exit_timeout * _REQUESTS_SHARE)),
             ssl_certfile=options.tls_cert,
@@ -186,6 +201,63 @@ class Service:
             raise _unreadable(error) from None
         except RuntimeError:
             raise _taken(address, "grpc_port") from None
+
+
+def _most_connections() -> int:
+    """Let the process have as many files open as connections need; returns how many there may be.
+
+    If there were more than files, none could be taken any longer, those of good clients neither.
+    """
+    if sys.platform == "win32":
+        return MAX_CONNECTIONS
+    wanted = 2 * MAX_CONNECTIONS + OTHER_FILES
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    limit = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    if soft != resource.RLIM_INFINITY and soft < limit:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
+    return max(1, (limit - OTHER_FILES) // 2)
+
+
+class _Connection(H11Protocol):
+    """A connection over HTTP.
+
+    One that goes no further for a time is closed: no whole request comes, or its answer is not
+    read. As soon as there are too many, the one goes that has waited for a request the longest.
+    """
+
+    most: ClassVar[int] = MAX_CONNECTIONS
+    _waiting: ClassVar[_Timers] = {}
+    _answering: ClassVar[_Timers] = {}
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # uvicorn's own
+        super().connection_made(transport)
+        self._go_on(self._waiting)
+        if len(self.connections) > self.most:
+            next(iter(self._waiting or self._answering)).transport.abort()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self in self._waiting and self.cycle and not self.cycle.more_body:
+            self._go_on(self._answering)
+
+    def on_response_complete(self) -> None:
+        self._go_on(self._waiting)
+        super().on_response_complete()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._go_on(None)
+        super().connection_lost(exc)
+
+    def _go_on(self, to: _Timers | None) -> None:
+        for some in (self._waiting, self._answering):
+            if self in some:
+                some.pop(self).cancel()
+        if to is not None and not self.transport.is_closing():
+            to[self] = self.loop.call_later(KEEP_ALIVE_SECONDS, self.transport.abort)
+
+
+_Timers = dict[_Connection, asyncio.TimerHandle]
+"""When each connection is closed, the one that is first."""
 
 
 def _do_nothing(_number: int, _frame: FrameType | None) -> None:

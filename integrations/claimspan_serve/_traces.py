@@ -16,7 +16,7 @@ from typing import Final
 from opentelemetry.sdk.trace import ReadableSpan
 
 from claimspan_serve._journal import Judged, JudgedTrace, segment_of
-from claimspan_tracing.otlp.decoding import SentSpan
+from claimspan_tracing.otlp.decoding import SentSpan, request_of
 from claimspan_tracing.semconv import SCOPE
 
 __all__ = ["Outcome", "Trace", "WaitingTraces"]
@@ -31,7 +31,13 @@ MAX_DEPTH: Final = 256
 """Spans that stand one below the other. Looking for what joins deeper ones would take minutes."""
 
 MAX_SHARE: Final = 4
-"""One trace may take a quarter of all bytes."""
+"""One trace may take a quarter of all bytes, and no more than the next."""
+
+MAX_TRACE_BYTES: Final = 16 * 1024 * 1024
+"""Of one trace: what is read of it takes many times as much."""
+
+SPAN_BYTES: Final = 500
+"""What a span takes while it waits, beside its own bytes."""
 
 
 class Outcome(StrEnum):
@@ -58,6 +64,9 @@ class Outcome(StrEnum):
     CROWDED_OUT = "crowded_out"
     """More traces waited than may, and its own was quiet the longest."""
 
+    SET_ASIDE = "set_aside"
+    """The process has ended three times while its trace was looked through."""
+
     SHUTDOWN = "shutdown"
     """The root of its trace had not come when the service ended."""
 
@@ -79,8 +88,21 @@ class Trace:
     """Seconds at which it came."""
 
     has_root: bool = False
+    is_suspect: bool = False
+    """Whether it is looked through by itself, since processes have ended at it."""
+
     resource: bytes = b""
     """By what its root was made, as OTLP has it, once it was read."""
+
+    @property
+    def key(self) -> bytes:
+        """Its id, as the file of traces has it."""
+        return self.id.to_bytes(16)
+
+    @property
+    def sent(self) -> bytes:
+        """A request of OTLP with its spans."""
+        return request_of(self.spans.values())
 
     @property
     def top(self) -> SentSpan:
@@ -121,7 +143,8 @@ class WaitingTraces:
         Args:
             quiet: Seconds without a further span after which a trace with a root is whole.
             max_age: The same of a trace without one.
-            max_bytes: Bytes of all requests whose spans wait, as OTLP has them uncompressed.
+            max_bytes: Bytes of all spans that wait, as OTLP has them uncompressed, and of what is
+                kept about each.
             judged: Remembers the traces that are over.
             max_traces: Traces that may wait.
             clock: Returns seconds.
@@ -135,7 +158,7 @@ class WaitingTraces:
         # A trace moves to the end of its dict with every span: the first was quiet the longest.
         self._rooted: dict[int, Trace] = {}
         self._rootless: dict[int, Trace] = {}
-        self._over: list[tuple[Trace, JudgedTrace]] = []
+        self._over: list[tuple[int, JudgedTrace, set[int]]] = []
         self._n_bytes = 0
         self.counts: Final = Counter[str](dict.fromkeys(Outcome, 0))
         """Number of spans by what became of them."""
@@ -153,15 +176,14 @@ class WaitingTraces:
         """Whether a further request fits into the bounds."""
         return self._n_bytes < self._max_bytes
 
-    def add(self, spans: Sequence[SentSpan], n_bytes: int, position: int) -> None:
-        """Add the spans of a request.
+    def add(self, spans: Sequence[SentSpan], position: int) -> None:
+        """Add the spans of a request, which may be of many traces.
 
         Args:
-            spans: They may be of many traces.
-            n_bytes: Size of the request; each span counts as an equal part of it.
+            spans: They have come.
             position: Where the request is kept; it grows from one to the next.
         """
-        share, now = -(-n_bytes // max(1, len(spans))), self._clock()
+        now = self._clock()
         for span in spans:
             over = self._judged.get(span.trace_id)
             if over is not None and position <= over.position:
@@ -171,7 +193,7 @@ class WaitingTraces:
             elif over is not None and over.outcome:
                 self.counts[over.outcome] += 1
             else:
-                self._join(span, share, position, now)
+                self._join(span, position, now)
         while len(self._rooted) + len(self._rootless) > self._max_traces:
             quietest = self._rootless or self._rooted
             self._give_up(quietest, next(iter(quietest)), Outcome.CROWDED_OUT)
@@ -194,30 +216,31 @@ class WaitingTraces:
 
     def read(self, trace: Trace) -> list[ReadableSpan]:
         """Read the spans of a whole trace; from now on it is known by what they were made."""
-        trace.resource = trace.top.resource.SerializeToString()
+        trace.resource = trace.top.resource
         self._judged.note(trace.id, trace.judged)
         return [each.read() for each in trace.spans.values()]
 
     def release(self, trace: Trace, outcome: Outcome = Outcome.JOINED) -> None:
         """Free what a whole trace took, once its records are with who judges them."""
         self.counts[outcome] += len(trace.spans)
-        self._leave(trace, trace.judged)
+        is_aside = outcome is Outcome.SET_ASIDE
+        self._leave(trace, JudgedTrace(-1, outcome) if is_aside else trace.judged)
 
     def keep(self) -> None:
         """Have it known beyond the end of the process which traces are over.
 
         Before that none of their files may be deleted, and ``needed`` counts them.
         """
-        over, self._over = self._over, []
-        if over:
-            self._judged.keep([(trace.id, judged) for trace, judged in over])
-        for trace, _ in over:
-            self.needed.subtract(trace.segments)
+        over = self._over
+        if over and self._judged.keep((trace, judged) for trace, judged, _ in over):
+            self._over = []
+            for _, _, segments in over:
+                self.needed.subtract(segments)
 
-    def _join(self, span: SentSpan, n_bytes: int, position: int, now: float) -> None:
+    def _join(self, span: SentSpan, position: int, now: float) -> None:
         waited = self._rooted if span.trace_id in self._rooted else self._rootless
         trace = waited.get(span.trace_id) or Trace(span.trace_id)
-        key = span.span_id, span.message.start_time_unix_nano
+        key = span.span_id, span.started
         if key in trace.spans:
             self.counts[Outcome.DUPLICATE] += 1
             return
@@ -226,12 +249,13 @@ class WaitingTraces:
         if (segment := segment_of(position)) not in trace.segments:
             trace.segments.add(segment)
             self.needed[segment] += 1
+        n_bytes = span.size + SPAN_BYTES
         trace.n_bytes += n_bytes
         self._n_bytes += n_bytes
         trace.has_root |= not span.parent_id
         waits = self._rooted if trace.has_root else self._rootless
         waits[trace.id] = trace
-        is_large = trace.n_bytes > self._max_bytes // MAX_SHARE
+        is_large = trace.n_bytes > min(self._max_bytes // MAX_SHARE, MAX_TRACE_BYTES)
         if is_large or len(trace.spans) > MAX_TRACE_SPANS:
             self._give_up(waits, trace.id, Outcome.TOO_LARGE)
 
@@ -256,7 +280,7 @@ class WaitingTraces:
     def _leave(self, trace: Trace, judged: JudgedTrace) -> None:
         self._n_bytes -= trace.n_bytes
         self._judged.note(trace.id, judged)
-        self._over.append((trace, judged))
+        self._over.append((trace.id, judged, trace.segments))
 
 
 def _is_too_deep(spans: Iterable[SentSpan]) -> bool:

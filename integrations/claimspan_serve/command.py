@@ -48,9 +48,11 @@ def serve(
     export: Annotated[
         str | None, typer.Option(metavar="URL", help="Where scores go, by OTLP over HTTP.")
     ] = None,
-    sink: Annotated[
+    sinks: Annotated[
         list[str] | None,
-        typer.Option(help="phoenix, mlflow, langfuse, or path.py:name; may be given repeatedly."),
+        typer.Option(
+            "--sink", help="phoenix, mlflow, langfuse, or path.py:name; may be given repeatedly."
+        ),
     ] = None,
     judge: JudgeName = None,
     judge_options: JudgeOptions = None,
@@ -85,24 +87,11 @@ def serve(
     Point an OpenTelemetry Collector at it as one more exporter, or an application, with --forward
     for its backend. See docs/beside.md.
     """
-    given = {
-        "host": host,
-        "http_port": http_port,
-        "grpc_port": grpc_port,
-        "token": token,
-        "forward": forward,
-        "export": export,
-        "sinks": sink,
-        "judge": judge,
-        "judge_options": parse_options(judge_options) if judge_options else None,
-        "sample": sample,
-        "metrics": metrics,
-        "ground_truth": ground_truth,
-        "spool": spool,
-        "quiet": quiet,
-        "max_age": max_age,
-        "exit_timeout": exit_timeout,
-    }
+    # Each is called as in a file.
+    said = {name: value for name, value in locals().items() if value not in (None, [])}
+    path = said.pop("config", None)
+    if judge_options:
+        said["judge_options"] = parse_options(judge_options)
     for package in _PACKAGES:
         if not _is_there(package):
             raise MissingExtraError(package, "serve")
@@ -110,8 +99,7 @@ def serve(
     from claimspan_serve._options import read_config
     from claimspan_serve._service import Service
 
-    read = {} if config is None else read_config(config)
-    said = {name: value for name, value in given.items() if value is not None}
+    read = {} if path is None else read_config(path)
     Service(read | said).run(lambda line: typer.echo(line, err=True))
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from collections import Counter
 from pathlib import Path
+from typing import Final
 from uuid import uuid4
 
 import pytest
@@ -16,6 +18,7 @@ from claimspan_tracing.trace_file.writing import OtlpFileExporter
 
 from backend_queries import provider_to
 from backend_traces import FAITHFULNESS, ask_all, backfill, killed, slow_judge, started
+from environments import ROOT, environment
 from mlflow_api import Experiment
 from phoenix_api import PhoenixApi, eventually
 
@@ -140,3 +143,56 @@ def test_mlflow_gets_scores_for_traces_that_were_there_and_each_once(
     anew = backfill(*command, "--state", "other.db", folder=tmp_path)
     assert anew["judged"] == n_traces
     assert {t.id: sorted(e.name for e in t.assessments) for t in experiment.traces()} == found
+
+
+DECORATED: Final = """
+import sys
+import mlflow
+from mlflow.entities import Document, SpanType
+
+url, experiment, *questions = sys.argv[1:]
+mlflow.set_tracking_uri(url)
+mlflow.set_experiment(experiment_id=experiment)
+
+@mlflow.trace(span_type=SpanType.RETRIEVER)
+def retrieve(question):
+    found = "The tower stands in Ptuj, and was built in 1540."
+    return [Document(page_content=found, metadata={"source": "guide"}, id="d1")]
+
+@mlflow.trace(span_type=SpanType.CHAT_MODEL)
+def chat(messages):
+    return {"choices": [{"message": {"role": "assistant", "content": "It stands in Ptuj."}}]}
+
+@mlflow.trace(span_type=SpanType.CHAIN)
+def answer(question):
+    found = "\\n".join(each.page_content for each in retrieve(question))
+    said = chat([{"role": "user", "content": f"{found}\\n{question}"}])
+    return said["choices"][0]["message"]["content"]
+
+for question in questions:
+    answer(question)
+mlflow.flush_trace_async_logging()
+"""
+"""An application that MLflow's decorators trace, and no framework."""
+
+
+def test_traces_of_mlflows_decorators_get_their_scores_on_the_traces(
+    mlflow: str, tmp_path: Path
+) -> None:
+    experiment = Experiment(mlflow)
+    questions = ("Where is the tower?", "Where does the tower stand?")
+    python = environment("mlflow", ROOT / "requirements" / "mlflow.txt")
+    script = tmp_path / "app.py"
+    script.write_text(DECORATED)
+    command = [str(python), "-I", str(script), mlflow, experiment.id, *questions]
+    subprocess.run(command, check=True, cwd=tmp_path, timeout=120, capture_output=True)
+    n_traces = len(questions)
+    eventually(experiment.traces, lambda traces: len(traces) == n_traces)
+
+    told = backfill("mlflow", "--url", mlflow, "--project", experiment.id, folder=tmp_path)
+
+    assert (told["traces"], told["judged"], told["failed"]) == (n_traces, n_traces, {})
+    for trace in experiment.traces():
+        (root,) = [span for span in experiment.spans(trace) if not span.parent]
+        assert root.name == "answer"
+        assert trace.feedback(root)["faithfulness"].value == FAITHFULNESS

@@ -59,7 +59,7 @@ def test_what_cannot_be_taken_is_told_in_the_words_of_grpc(tmp_path: Path) -> No
         unknown = refusal(served, b"", method="/other.Service/Export")
         large = refusal(served, b"\0" * 100_001)
         bomb = refusal_of_packed(served, b"\0" * 5_000_000)
-        answers = [export(served, body_of(asked()), packed=True) for _ in range(4)]
+        answers = [export(served, body_of(asked()), packed=n == 0) for n in range(4)]
         full = refusal(served, body_of(asked()) * 2)
 
     assert broken[0] is grpc.StatusCode.INVALID_ARGUMENT
@@ -109,11 +109,7 @@ def test_a_proxy_forwards_the_message_its_metadata_and_the_answer(tmp_path: Path
         taken = backend.health()["waiting"]
 
     assert answer == b""
-    assert taken == {
-        "traces": 1,
-        "bytes": len(body) + -len(body) % 3,
-        "journal_bytes": len(body) + 6,
-    }
+    assert (taken["traces"], taken["journal_bytes"]) == (1, len(body) + 6)
     # The backend's own refusal, with its details.
     assert refused[0] is grpc.StatusCode.UNAUTHENTICATED
     assert refused[2].code == 16

@@ -3,20 +3,31 @@
 from __future__ import annotations
 
 import itertools
+import os
 import random
-from typing import Final
+from pathlib import Path
+from typing import Any, Final
 
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
-from opentelemetry.proto.common.v1.common_pb2 import InstrumentationScope
+from opentelemetry.proto.common.v1.common_pb2 import InstrumentationScope, KeyValue
+from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Span
 
 from claimspan_serve._journal import Judged
-from claimspan_serve._traces import MAX_DEPTH, MAX_TRACE_SPANS, Outcome, Trace, WaitingTraces
-from claimspan_tracing.otlp.decoding import SentSpan, spans_of
+from claimspan_serve._traces import (
+    MAX_DEPTH,
+    MAX_TRACE_SPANS,
+    SPAN_BYTES,
+    Outcome,
+    Trace,
+    WaitingTraces,
+)
+from claimspan_tracing.otlp.decoding import SentSpan, spans_of, spans_of_protobuf
 from claimspan_tracing.semconv import SCOPE
 
 POSITIONS: Final = itertools.count()
+IDS: Final[dict[str, Any]] = {"trace_id": b"t" * 16, "span_id": b"s" * 8}
 
 
 class Clock:
@@ -29,12 +40,15 @@ class Clock:
         return self.now
 
 
-def span(trace: int, number: int, parent: int = 0, *, scope: str = "app") -> SentSpan:
+def span(
+    trace: int, number: int, parent: int = 0, *, scope: str = "app", more: str = ""
+) -> SentSpan:
     message = Span(
         trace_id=trace.to_bytes(16),
         span_id=number.to_bytes(8),
         parent_span_id=parent.to_bytes(8) if parent else b"",
         name=f"{number}",
+        trace_state=more,
         start_time_unix_nano=number,
         end_time_unix_nano=number + 1,
     )
@@ -44,7 +58,7 @@ def span(trace: int, number: int, parent: int = 0, *, scope: str = "app") -> Sen
     return sent
 
 
-def waiting(*, max_bytes: int = 1_000_000, max_traces: int = 100) -> tuple[WaitingTraces, Clock]:
+def waiting(*, max_bytes: int = 8_000_000, max_traces: int = 100) -> tuple[WaitingTraces, Clock]:
     clock = Clock()
     return WaitingTraces(5, 60, max_bytes, Judged(), max_traces=max_traces, clock=clock), clock
 
@@ -67,9 +81,9 @@ def counted(traces: WaitingTraces) -> dict[str, int]:
 def test_a_trace_is_whole_when_its_root_has_come_and_then_nothing_for_a_while() -> None:
     traces, clock = waiting()
 
-    traces.add([span(1, 2, parent=1)], 10, next(POSITIONS))
+    traces.add([span(1, 2, parent=1)], next(POSITIONS))
     clock.now = 4
-    traces.add([span(1, 1)], 10, next(POSITIONS))
+    traces.add([span(1, 1)], next(POSITIONS))
     clock.now = 8.9
     assert due(traces) == []
     clock.now = 9
@@ -82,9 +96,9 @@ def test_a_trace_is_whole_when_its_root_has_come_and_then_nothing_for_a_while() 
 def test_what_comes_after_the_root_is_waited_for_anew() -> None:
     traces, clock = waiting()
 
-    traces.add([span(1, 1)], 10, next(POSITIONS))
+    traces.add([span(1, 1)], next(POSITIONS))
     clock.now = 4
-    traces.add([span(1, 2, parent=1)], 10, next(POSITIONS))
+    traces.add([span(1, 2, parent=1)], next(POSITIONS))
     clock.now = 8
     assert due(traces) == []
     clock.now = 9
@@ -95,7 +109,7 @@ def test_what_comes_after_the_root_is_waited_for_anew() -> None:
 def test_a_trace_whose_root_another_exporter_has_is_whole_after_its_age() -> None:
     traces, clock = waiting()
 
-    traces.add([span(1, 2, parent=1), span(1, 3, parent=2)], 20, next(POSITIONS))
+    traces.add([span(1, 2, parent=1), span(1, 3, parent=2)], next(POSITIONS))
     clock.now = 59
     assert due(traces) == []
     clock.now = 60
@@ -105,11 +119,11 @@ def test_a_trace_whose_root_another_exporter_has_is_whole_after_its_age() -> Non
 
 def test_a_trace_without_a_root_begins_anew_with_what_comes_later() -> None:
     traces, clock = waiting()
-    traces.add([span(1, 2, parent=1)], 10, next(POSITIONS))
+    traces.add([span(1, 2, parent=1)], next(POSITIONS))
     clock.now = 60
     assert due(traces) == [["2"]]
 
-    traces.add([span(1, 3, parent=1)], 10, next(POSITIONS))
+    traces.add([span(1, 3, parent=1)], next(POSITIONS))
     clock.now = 120
 
     assert due(traces) == [["3"]]
@@ -117,11 +131,11 @@ def test_a_trace_without_a_root_begins_anew_with_what_comes_later() -> None:
 
 def test_what_comes_after_a_trace_was_judged_is_late_and_counted() -> None:
     traces, clock = waiting()
-    traces.add([span(1, 1)], 10, next(POSITIONS))
+    traces.add([span(1, 1)], next(POSITIONS))
     clock.now = 5
     assert due(traces) == [["1"]]
 
-    traces.add([span(1, 2, parent=1), span(2, 1)], 20, next(POSITIONS))
+    traces.add([span(1, 2, parent=1), span(2, 1)], next(POSITIONS))
     clock.now = 10
 
     assert due(traces) == [["1"]]
@@ -130,10 +144,10 @@ def test_what_comes_after_a_trace_was_judged_is_late_and_counted() -> None:
 
 def test_an_exporter_that_tries_again_changes_nothing() -> None:
     traces, clock = waiting()
-    traces.add([span(1, 1), span(1, 2, parent=1)], 20, next(POSITIONS))
+    traces.add([span(1, 1), span(1, 2, parent=1)], next(POSITIONS))
     clock.now = 4
 
-    traces.add([span(1, 1), span(1, 2, parent=1)], 20, next(POSITIONS))
+    traces.add([span(1, 1), span(1, 2, parent=1)], next(POSITIONS))
     clock.now = 5
 
     assert due(traces) == [["1", "2"]]
@@ -143,7 +157,7 @@ def test_an_exporter_that_tries_again_changes_nothing() -> None:
 def test_scores_of_claimspan_are_not_judged() -> None:
     traces, clock = waiting()
 
-    traces.add([span(1, 1, scope=SCOPE)], 10, next(POSITIONS))
+    traces.add([span(1, 1, scope=SCOPE)], next(POSITIONS))
     clock.now = 1000
 
     assert due(traces) == []
@@ -151,8 +165,8 @@ def test_scores_of_claimspan_are_not_judged() -> None:
 
 
 def test_there_is_no_room_until_a_trace_was_looked_through() -> None:
-    traces, clock = waiting(max_bytes=100)
-    traces.add([span(n, 1) for n in range(1, 11)], 100, next(POSITIONS))
+    traces, clock = waiting(max_bytes=10 * SPAN_BYTES)
+    traces.add([span(n, 1) for n in range(1, 11)], next(POSITIONS))
     assert not traces.has_room
 
     clock.now = 5
@@ -165,19 +179,19 @@ def test_there_is_no_room_until_a_trace_was_looked_through() -> None:
 
 
 def test_roots_that_do_not_come_make_room_early_while_half_of_it_is_taken() -> None:
-    traces, clock = waiting(max_bytes=100)
+    traces, clock = waiting(max_bytes=11 * SPAN_BYTES)
 
-    traces.add([span(n, 2, parent=1) for n in range(1, 7)], 60, next(POSITIONS))
+    traces.add([span(n, 2, parent=1) for n in range(1, 7)], next(POSITIONS))
     clock.now = 5
 
     assert due(traces) == [["2"]] * 6
 
 
 def test_a_trace_that_is_too_large_is_dropped_with_all_that_comes_of_it() -> None:
-    traces, clock = waiting(max_bytes=100)
+    traces, clock = waiting(max_bytes=8 * SPAN_BYTES)
 
-    traces.add([span(1, 1), span(1, 2, parent=1)], 60, next(POSITIONS))
-    traces.add([span(1, 3, parent=1), span(2, 1)], 10, next(POSITIONS))
+    traces.add([span(1, 1), span(1, 2, parent=1)], next(POSITIONS))
+    traces.add([span(1, 3, parent=1), span(2, 1)], next(POSITIONS))
     clock.now = 5
 
     assert due(traces) == [["1"]]
@@ -185,10 +199,41 @@ def test_a_trace_that_is_too_large_is_dropped_with_all_that_comes_of_it() -> Non
     assert traces.waiting == {"traces": 0, "bytes": 0}
 
 
+def test_what_waits_is_bounded_with_what_spans_share_and_what_is_kept_about_each() -> None:
+    shared = "x" * 1_000
+    traces, _ = waiting(max_bytes=100 * SPAN_BYTES)
+
+    traces.add([span(n, 2, parent=1, more=shared) for n in range(1, 21)], next(POSITIONS))
+
+    assert traces.waiting["bytes"] > 20 * (SPAN_BYTES + len(shared))
+    resource = Resource(attributes=[KeyValue(key=shared)])
+    group = ResourceSpans(resource=resource, scope_spans=[ScopeSpans(spans=[Span(**IDS)])])
+    (sent,) = spans_of(ExportTraceServiceRequest(resource_spans=[group])).sent
+    assert sent.size > len(shared)
+
+
+def test_a_span_that_waits_keeps_nothing_alive_of_the_spans_that_came_with_it() -> None:
+    large = [Span(**IDS | {"name": "x" * 1_000_000})]
+    group = ResourceSpans(scope_spans=[ScopeSpans(spans=[Span(**IDS), *large * 20])])
+    body = ExportTraceServiceRequest(resource_spans=[group]).SerializeToString()
+    spans_of_protobuf(body)  # what the first call loads stays
+    before = resident()
+
+    kept = [spans_of_protobuf(body).sent[0] for _ in range(10)]
+
+    assert len(kept) == 10
+    assert resident() - before < 5 * len(body)
+
+
+def resident() -> int:
+    pages = Path("/proc/self/statm").read_text().split()[1]
+    return int(pages) * os.sysconf("SC_PAGE_SIZE")
+
+
 def test_a_trace_with_too_many_spans_is_dropped() -> None:
     traces, clock = waiting()
 
-    traces.add([span(1, n, parent=1) for n in range(2, MAX_TRACE_SPANS + 4)], 10, next(POSITIONS))
+    traces.add([span(1, n, parent=1) for n in range(2, MAX_TRACE_SPANS + 4)], next(POSITIONS))
     clock.now = 1000
 
     assert due(traces) == []
@@ -201,11 +246,9 @@ def test_a_trace_that_is_nested_too_deeply_or_in_a_circle_is_dropped_alone(is_ci
     n_spans = 10 if is_circle else MAX_DEPTH + 1
 
     last = [span(1, 1, parent=n_spans) if is_circle else span(1, 1)]
-    traces.add(
-        [*last, *(span(1, n, parent=n - 1) for n in range(2, n_spans + 1))], 10, next(POSITIONS)
-    )
-    traces.add([span(2, n, parent=n - 1) for n in range(1, MAX_DEPTH + 1)], 10, next(POSITIONS))
-    traces.add([span(3, n, parent=1) for n in range(2, 2_000)] + [span(3, 1)], 10, next(POSITIONS))
+    traces.add([*last, *(span(1, n, parent=n - 1) for n in range(2, n_spans + 1))], next(POSITIONS))
+    traces.add([span(2, n, parent=n - 1) for n in range(1, MAX_DEPTH + 1)], next(POSITIONS))
+    traces.add([span(3, n, parent=1) for n in range(2, 2_000)] + [span(3, 1)], next(POSITIONS))
     clock.now = 1000
 
     assert [len(each) for each in due(traces)] == [MAX_DEPTH, 1_999]
@@ -215,9 +258,9 @@ def test_a_trace_that_is_nested_too_deeply_or_in_a_circle_is_dropped_alone(is_ci
 def test_of_too_many_traces_those_without_a_root_that_were_quiet_the_longest_go() -> None:
     traces, clock = waiting(max_traces=2)
 
-    traces.add([span(1, 1)], 10, next(POSITIONS))
-    traces.add([span(2, 2, parent=1)], 10, next(POSITIONS))
-    traces.add([span(3, 2, parent=1)], 10, next(POSITIONS))
+    traces.add([span(1, 1)], next(POSITIONS))
+    traces.add([span(2, 2, parent=1)], next(POSITIONS))
+    traces.add([span(3, 2, parent=1)], next(POSITIONS))
     clock.now = 60
 
     assert due(traces) == [["1"], ["2"]]
@@ -226,7 +269,7 @@ def test_of_too_many_traces_those_without_a_root_that_were_quiet_the_longest_go(
 
 def test_the_end_takes_what_has_its_root_and_counts_the_rest() -> None:
     traces, _ = waiting()
-    traces.add([span(1, 1), span(2, 2, parent=1), span(2, 3, parent=1)], 30, next(POSITIONS))
+    traces.add([span(1, 1), span(2, 2, parent=1), span(2, 3, parent=1)], next(POSITIONS))
 
     taken = [*traces.end()]
 
@@ -239,14 +282,14 @@ def test_the_end_takes_what_has_its_root_and_counts_the_rest() -> None:
 @pytest.mark.parametrize("seed", range(10))
 def test_every_span_that_was_read_has_one_outcome_in_whatever_order_all_came(seed: int) -> None:
     chance = random.Random(seed)
-    traces, clock = waiting(max_bytes=400, max_traces=5)
+    traces, clock = waiting(max_bytes=40 * SPAN_BYTES, max_traces=5)
     n_sent = 0
     for _ in range(300):
         clock.now += chance.choice([0, 0, 1, 7, 61])
         number, trace = chance.randint(1, 6), chance.randint(1, 12)
         scope = chance.choice(["app", "app", SCOPE])
         some = [span(trace, n, parent=n - 1, scope=scope) for n in range(number, number + 3)]
-        traces.add(some, chance.randint(1, 60), next(POSITIONS))
+        traces.add(some, next(POSITIONS))
         n_sent += 3
         if chance.random() < 0.4:
             due(traces)

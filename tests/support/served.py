@@ -57,6 +57,14 @@ provider.shutdown()
 """An application that knows nothing of claimspan: a chain of LangChain, traced by OpenInference."""
 
 
+LIMITED: Final = """
+import resource, runpy
+for name, most in {limits}.items():
+    resource.setrlimit(getattr(resource, name), (most, most))
+runpy.run_module("claimspan", run_name="__main__", alter_sys=True)
+"""
+
+
 class Served:
     """A service that runs."""
 
@@ -84,9 +92,27 @@ class Served:
 
 
 @contextmanager
-def serving(folder: Path, *options: str, quiet: float = 0.3, **extra: str) -> Generator[Served]:
-    """Run a service with the free judge on free ports, for as long as the block runs."""
-    command = ["-m", "claimspan", "serve", "--judge", "lexical", "--quiet", str(quiet)]
+def serving(
+    folder: Path,
+    *options: str,
+    quiet: float = 0.3,
+    judge: str | None = "lexical",
+    limits: Mapping[str, int] | None = None,
+    **extra: str,
+) -> Generator[Served]:
+    """Run a service with the free judge on free ports, for as long as the block runs.
+
+    Args:
+        folder: Its working directory.
+        *options: Further ones.
+        quiet: Its option.
+        judge: Its option; None gives none.
+        limits: What the system allows the process, such as ``RLIMIT_NOFILE``.
+        **extra: Environment variables.
+    """
+    command = ["-m", "claimspan"] if limits is None else ["-c", LIMITED.format(limits=dict(limits))]
+    command += ["serve", "--quiet", str(quiet)]
+    command += [] if judge is None else ["--judge", judge]
     command += ["--http-port", "0", "--grpc-port", "0"]
     with start([*command, *options], folder, **extra) as process:
         try:

@@ -87,6 +87,7 @@ from claimspan_tracing.remote import RemoteEvaluation, judge_spool
 from claimspan_tracing.run.pipeline import AttachedPipeline, Inputs, filled
 from claimspan_tracing.scope import meter
 from claimspan_tracing.shared import default_monitor, takes_place_of, warn_of_several
+from claimspan_tracing.spool import release_leases
 from claimspan_tracing.suppression import is_suppressed, is_suppressed_by_us, run_suppressed
 from claimspan_tracing.text import join_bounded
 from claimspan_tracing.write.sinks import DeliveringSink, Finished
@@ -171,6 +172,7 @@ __all__ = [
     "package_of",
     "processors_of",
     "read_call",
+    "release_leases",
     "reply_of",
     "request_context",
     "restart_in_child",
@@ -216,10 +218,11 @@ def submit_ended(monitor: Monitor, tree: RunTree) -> None:
 
 
 def is_under_way(monitor: Monitor, tree: RunTree) -> bool:
-    """Whether a monitor has the record of a tree already, such as from its spool."""
+    """Whether a monitor has the record of a tree already, also in its spool."""
     span = tree.span.get_span_context()
     key = format_trace_id(span.trace_id), format_span_id(span.span_id)
-    return monitor.engine.records.get(key) is not None
+    records = monitor.engine.records
+    return records.get(key) is not None or (records.spool is not None and records.spool.has(key))
 
 
 def unread_traces(monitor: Monitor) -> set[int]:

@@ -153,7 +153,8 @@ def settings_of(given: MonitorOptions) -> Settings:
         selection=selection,
         ground_truth=None if truth is None else GroundTruth.of(truth),
         sampler=sampler,
-        tells_cost=sample is None and budget is None,
+        # A sampler around another, as an integration makes it, says what was given.
+        tells_cost=getattr(sample, "wrapped", sample) is None and budget is None,
         hold_seconds=_positive("hold_seconds", given.get("hold_seconds", HOLD_SECONDS)),
         max_records=_count("max_queue_records", given.get("max_queue_records", MAX_RECORDS)),
         max_bytes=_count("max_queue_bytes", given.get("max_queue_bytes", MAX_BYTES)),

@@ -106,6 +106,9 @@ class Stats:
     recovered: int = 0
     """Records of ``produced`` that were taken over from a process that is dead."""
 
+    given_up: int = 0
+    """Records of the spool that are dead letters now: three attempts ended without an outcome."""
+
     export_failures: int = 0
     """Spans of ours that an exporter could not deliver; what is in the spool is sent again."""
 
@@ -532,6 +535,7 @@ class Records:
                 queued=self._places,
                 queued_bytes=self._bytes,
                 undelivered=undelivered,
+                given_up=0 if self.spool is None else self.spool.given_up,
                 **{name: self._counts[name] for name in get_args(Counted)},
             )
 

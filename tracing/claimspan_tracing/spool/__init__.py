@@ -7,7 +7,7 @@ spool     what the engine calls: no fault of the file ever reaches it
 
 from __future__ import annotations
 
-from claimspan_tracing.spool.spool import Spool
+from claimspan_tracing.spool.spool import Spool, release_leases
 from claimspan_tracing.spool.store import Lease, Root, Row
 
-__all__ = ["Lease", "Root", "Row", "Spool"]
+__all__ = ["Lease", "Root", "Row", "Spool", "release_leases"]

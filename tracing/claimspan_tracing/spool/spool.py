@@ -19,7 +19,7 @@ from claimspan_tracing.job import Job, JobKey, Outcome
 from claimspan_tracing.spool.place import Ballast, make_private, set_aside
 from claimspan_tracing.spool.store import Lease, Row, Store, now
 
-__all__ = ["LEASE_SECONDS", "MAX_ATTEMPTS", "Spool"]
+__all__ = ["LEASE_SECONDS", "MAX_ATTEMPTS", "Spool", "release_leases"]
 
 LEASE_SECONDS: Final = 15.0
 """How long after its last sign of life a process counts as dead."""
@@ -87,6 +87,8 @@ class Spool:
         self._retry_seconds = retry_seconds
         self.owner: Final = f"{os.getpid()}-{uuid4().hex}"
         """Identifies this process, or rather this spool of it."""
+        self.given_up = 0
+        """Number of rows that have become dead letters."""
         self._ballast = Ballast(self._path)
         self._store: Store | None = None
         self._inode = 0
@@ -143,6 +145,10 @@ class Spool:
         """Keep an outcome that is about to be written; False if the lease was lost."""
         return self._do(lambda store: store.write(lease, outcome), True)
 
+    def has(self, key: JobKey) -> bool:
+        """Whether the file has a row, a dead one as well."""
+        return self._do(lambda store: store.has(key), False)
+
     def put_back(self, lease: Lease, delay: float, *, counted: bool) -> None:
         """Let a row wait for ``delay`` seconds; ``counted`` if an attempt is used up."""
         self._do(lambda store: store.put_back(lease, delay, counted=counted), False)
@@ -176,6 +182,7 @@ class Spool:
     def _claimed(self, store: Store, most: int, *, is_alone: bool) -> list[Row]:
         rows = store.claim(most, self._max_attempts, is_alone=is_alone)
         died, store.died = store.died, []
+        self.given_up += len(died)
         if died:
             _logger.warning(
                 "claimspan gave up %d records of its spool (%s); `claimspan spool %s` lists them",
@@ -328,6 +335,14 @@ class Spool:
         if self._is_held:
             self._is_held = False
             self._lock.release()
+
+
+def release_leases(path: Path) -> None:
+    """Have the rows of a file taken up at once, where all processes that have used it are dead."""
+    with contextlib.suppress(sqlite3.Error):  # there is none yet, or the leases end by themselves
+        database = sqlite3.connect(f"{path.absolute().as_uri()}?mode=rw", uri=True)
+        with contextlib.closing(database), database:
+            database.execute("DELETE FROM owners")
 
 
 def _before_fork() -> None:

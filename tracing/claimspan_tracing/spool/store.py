@@ -305,6 +305,11 @@ class Store:
         )
         return Lease(job.key, 1) if added.rowcount else None
 
+    def has(self, key: JobKey) -> bool:
+        """Whether there is a row, a dead one as well."""
+        found = "SELECT 1 FROM records WHERE trace_id = ? AND span_id = ?"
+        return self._db.execute(found, key).fetchone() is not None
+
     def end_root(self, leases: Iterable[Lease], outcome: Outcome) -> list[Lease]:
         """Note that held spans are about to end without scores; returns the leases still held."""
         text = outcome.to_json()
