@@ -1,4 +1,4 @@
-"""What a worker does with one delivery of a job: validate, evaluate, write, or try again later.
+"""Handles one delivery of a job: validate, evaluate, write, or try again later.
 
 Redis keeps what workers share about jobs: how often each was delivered, which are done, and which
 were given up. Without it only the fixed span id of a carrier, and the limits of the broker itself,
@@ -33,7 +33,7 @@ __all__ = [
 _logger: Final = logging.getLogger("claimspan")
 
 SPARE_SECONDS: Final = 60.0
-"""What a task may take beside its evaluation, for pauses and exports; at most as long as that."""
+"""Time of a task beside its evaluation, for pauses and exports; at most as long as that."""
 
 PREFIX: Final = "claimspan"
 
@@ -144,7 +144,7 @@ class Result(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Disposal:
-    """What has to be done with a message."""
+    """The next step for a message."""
 
     result: Result
     outcome: str | None = None
@@ -155,7 +155,7 @@ class Disposal:
 
 
 class JobStore:
-    """Remembers nothing: what workers have without a Redis."""
+    """Remembers nothing, for workers without a Redis."""
 
     def delivered(self, key: str) -> int:
         """Count a delivery of a job; returns the number so far.
@@ -193,7 +193,7 @@ class JobStore:
         self.bury(json.dumps({"reason": reason, "message": kept[:MAX_REFUSED]}))
 
     def reply(self, name: str, text: str) -> None:
-        """Put a text on the list of somebody who waits for it.
+        """Put a text on the list of a waiting caller.
 
         Raises:
             ConfigError: There is no list.
@@ -287,7 +287,7 @@ class RedisStore(JobStore):
         self._redis.hincrby(f"{PREFIX}:jobs", result, 1)
 
     def reply(self, name: str, text: str) -> None:
-        """Put a text on a list, which goes away if nobody has taken it within an hour."""
+        """Put a text on a list, which is deleted after an hour."""
         pipe = self._redis.pipeline()
         pipe.rpush(name, text)
         pipe.expire(name, REPLY_SECONDS)

@@ -158,7 +158,7 @@ def _settings(queue: str, limits: WorkerLimits) -> dict[str, Any]:
 
 
 class _Tasks:
-    """The tasks, and what each process of the worker makes for them."""
+    """The tasks, and the objects that each process of the worker makes for them."""
 
     def __init__(
         self,
@@ -178,7 +178,7 @@ class _Tasks:
         self._making = threading.Lock()  # held by tasks alone, of which none runs where it forks
 
     def register(self) -> None:
-        """Register both tasks with the app, and what has to be done at its signals."""
+        """Register both tasks with the app, and the handlers of its signals."""
         from celery import signals
 
         signals.task_revoked.connect(_count_expired(self._app, self._store), weak=False)
@@ -228,7 +228,7 @@ class _Tasks:
             self._send_again(task, str(args[0]), disposal)
 
     def _send_again(self, task: Any, text: str, disposal: Disposal) -> None:
-        """Put the job at the end of the queue, so that one that fails stands in nobody's way."""
+        """Put the job at the end of the queue, so that a failing one delays no other."""
         from celery.exceptions import Reject
 
         try:
@@ -244,7 +244,7 @@ class _Tasks:
             raise Reject(type(error).__name__, requeue=True) from None
 
     def _evaluate_record(self, task: Any, *args: object) -> None:
-        """Evaluate a record of a file, and reply with the outcome, whatever it is."""
+        """Evaluate a record of a file, and reply with the outcome or the error."""
         from celery.exceptions import Reject
 
         try:
@@ -314,7 +314,7 @@ def _expiry(text: str | None) -> datetime | None:
 
 
 def _refuse(store: JobStore, reason: str, message: object) -> None:
-    """Throw away what is no task: it must not end the worker, nor go uncounted."""
+    """Throw away a message that is no task: it must not end the worker, nor go uncounted."""
     try:
         store.refuse(reason, message)
         store.count(Result.REJECTED.value)

@@ -128,7 +128,7 @@ class _Sender:
         return index, outcome.evaluation or Evaluation(error=reason)
 
     def close(self) -> None:
-        """Have workers skip what nobody waits for any more."""
+        """Have workers skip records that no caller waits for any more."""
         try:
             if self.flying:
                 # Workers hear of it by broadcast; what no worker hears expires by itself.
