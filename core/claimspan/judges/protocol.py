@@ -148,8 +148,7 @@ class CriteriaJudge(Judge, Protocol):
 
         Args:
             criteria: The criteria.
-            record: The record; its response is the text that users read, and is not cut to its
-                claims.
+            record: The record, with the whole response, which is not cut to its claims.
 
         Returns:
             One grade for each criterion, in their order.
