@@ -5,6 +5,7 @@ PYTHON ?= python3
 PY := .venv/bin/python
 
 OLDEST := .venv-oldest/bin/python
+FLOORS := .venv-floors/bin/python
 
 # Tests at once: three keep two cores busy, as a third of the time a test waits for processes of its
 # own. make test WORKERS=0 runs one after the other in one process, as a debugger needs.
@@ -15,11 +16,13 @@ ifneq ($(shell command -v uv 2>/dev/null),)
 MAKE_VENV := uv venv --quiet --allow-existing --python '>=3.11,<3.14'
 INSTALL := uv pip install --quiet --python $(PY)
 INSTALL_OLDEST := uv pip install --quiet --python $(OLDEST)
+INSTALL_FLOORS := uv pip install --quiet --python $(FLOORS)
 else
 MAKE_VENV := $(PYTHON) -c 'import sys; sys.exit(None if sys.version_info >= (3, 11) else "claimspan needs Python 3.11 or newer: make PYTHON=/path/to/it ...")' \
 	&& $(PYTHON) -m venv
 INSTALL := $(PY) -m pip install --quiet --disable-pip-version-check
 INSTALL_OLDEST := $(OLDEST) -m pip install --quiet --disable-pip-version-check
+INSTALL_FLOORS := $(FLOORS) -m pip install --quiet --disable-pip-version-check
 endif
 
 # Tests of the behaviour that holds for every supported version of a framework. The other tests of
@@ -29,6 +32,14 @@ OLDEST_TESTS := tests/integrations/test_scenarios.py tests/integrations/test_lc_
 	tests/integrations/test_li_*.py tests/integrations/test_blocking_calls.py \
 	tests/faults/test_host_safety.py \
 	tests/faults/test_haystack_host_safety.py tests/faults/test_span_processors.py tests/faults/test_undo.py
+
+# Tests that need no framework, and use each dependency of claimspan itself and of the extras otlp, cli and
+# stats.
+FLOOR_TESTS := tests/core/test_evaluation.py tests/core/test_record_file.py tests/core/test_compare_command.py \
+	tests/core/test_markdown.py tests/core/test_snowball.py tests/core/test_report.py \
+	tests/core/test_label_claims.py tests/tracing/test_otlp_file.py \
+	tests/tracing/test_spool_leases.py tests/tracing/test_delivery.py \
+	tests/faults/test_judge_endpoint.py tests/faults/test_judge_replies.py tests/faults/test_judge_retries.py
 
 # The weights of the local judge and the benchmarks are in this checkout, and are installed from there.
 # Extras keep their pin: pip before 23.3 takes the newest release for `coverage[toml]`, whatever version
@@ -49,7 +60,8 @@ test: .venv/installed-dev ## Run all tests; ARGS="tests/core --cov" is passed to
 	@$(PYTEST) --ignore=tests/providers $(ARGS)
 
 # Old frameworks cause warnings of newer versions of pydantic, which we cannot fix.
-test-oldest: .venv-oldest/installed ## Run the tests of the integrations on the oldest supported frameworks
+test-oldest: .venv-oldest/installed .venv-floors/installed ## Run tests on the oldest supported frameworks and dependencies
+	@$(FLOORS) -m pytest -p no:cacheprovider -o filterwarnings=default $(FLOOR_TESTS) $(ARGS)
 	@$(OLDEST) -m pytest -p no:cacheprovider -o filterwarnings=default $(OLDEST_TESTS) $(ARGS)
 
 test-providers: .venv/installed-dev ## Run our integrations on the tracer providers of Phoenix, Logfire and others, and the judge by LiteLLM
@@ -94,6 +106,7 @@ lock: ## Pin the newest versions of all packages again (needs uv)
 	$(LOCK) pyproject.toml --extra langchain --extra local --extra otlp --extra cli --group demo --group build --output-file requirements/demo.txt
 	$(LOCK) pyproject.toml --extra all --group dev --output-file requirements/dev.txt
 	$(LOCK) requirements/oldest.in --output-file requirements/oldest.txt
+	$(LOCK) requirements/floors.in --output-file requirements/floors.txt
 	$(LOCK) requirements/providers.in --output-file requirements/providers.txt
 	$(LOCK) requirements/bench.in --output-file requirements/bench.txt
 	$(LOCK) requirements/mlflow.in --output-file requirements/mlflow.txt
@@ -109,6 +122,16 @@ clean: ## Remove the virtual environments
 
 .venv-oldest/bin/python:
 	@$(MAKE_VENV) .venv-oldest
+
+# The oldest pydantic and scipy have no wheels for newer Pythons.
+.venv-floors/bin/python:
+	@$(subst <3.14,<3.13,$(MAKE_VENV)) .venv-floors
+
+.venv-floors/installed: .venv-floors/bin/python pyproject.toml core/bench/pyproject.toml requirements/floors.txt
+	@echo "installing the oldest dependencies into .venv-floors"
+	@$(INSTALL_FLOORS) --require-hashes --requirement requirements/floors.txt
+	@$(INSTALL_FLOORS) --no-deps --no-build-isolation --editable . --editable core/bench
+	@touch $@
 
 .venv-oldest/installed: .venv-oldest/bin/python pyproject.toml core/bench/pyproject.toml requirements/oldest.txt
 	@echo "installing the oldest frameworks into .venv-oldest"

@@ -61,7 +61,7 @@ def place_of(url: object) -> str:
 def why(error: BaseException) -> str:
     """Return why a connection failed: in words of the operating system, else by a class's name.
 
-    What a client says in words of its own may quote a URL, and that has a password.
+    The error text of a client may quote a URL with a password.
     """
     causes: list[BaseException] = []
     found: BaseException | None = error
@@ -75,7 +75,7 @@ def why(error: BaseException) -> str:
 
 
 def broker_url(app: Celery) -> object:
-    """Return where an app sends, as it was configured."""
+    """Return the address of an app's broker, as it was configured."""
     return app.conf.broker_write_url or app.conf.broker_url
 
 

@@ -48,7 +48,7 @@ class _Waiting:
 
 
 class CeleryDispatcher:
-    """Publishes jobs to a queue of Celery's, where workers evaluate them.
+    """Publishes jobs to a queue of Celery's, whose workers evaluate them.
 
     A thread of its own publishes, so a broker that is down or slow delays nothing else. Once the
     broker has a job, the record's state is ``dispatched`` and its spans are held no longer; the
@@ -120,7 +120,7 @@ class CeleryDispatcher:
     # --- on the threads of the monitor ---
 
     def start(self, deliver: Deliver) -> None:
-        """Start the thread, and set where outcomes go."""
+        """Start the thread, and set the receiver of outcomes."""
         with self._changed:
             self._deliver = deliver
             if self._thread is None:

@@ -20,7 +20,7 @@ Refuse = Callable[[str, object], None]
 
 
 def guard_inbox(app: Celery, refuse: Refuse, *, is_redis: bool) -> None:
-    """Have a worker refuse what it cannot take, and go on.
+    """Have a worker refuse messages that are no jobs, and go on.
 
     ``refuse`` is called in the worker's main process for each message, and must not raise. Only in
     a Redis may anything be in the list of a queue.

@@ -1,4 +1,4 @@
-"""What a worker does with one delivery of a job: validate, evaluate, write, or try again later.
+"""Handles one delivery of a job: validate, evaluate, write, or try again later.
 
 Redis keeps what workers share about jobs: how often each was delivered, which are done, and which
 were given up. Without it only the fixed span id of a carrier, and the limits of the broker itself,
@@ -33,7 +33,7 @@ __all__ = [
 _logger: Final = logging.getLogger("claimspan")
 
 SPARE_SECONDS: Final = 60.0
-"""What a task may take beside its evaluation, for pauses and exports; at most as long as that."""
+"""Time of a task beside its evaluation, for pauses and exports; at most as long as that."""
 
 PREFIX: Final = "claimspan"
 
@@ -142,7 +142,7 @@ class Result(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Disposal:
-    """What has to be done with a message."""
+    """The next step for a message."""
 
     result: Result
     outcome: str | None = None
@@ -153,7 +153,7 @@ class Disposal:
 
 
 class JobStore:
-    """Remembers nothing: what workers have without a Redis."""
+    """Remembers nothing, for workers without a Redis."""
 
     def delivered(self, key: str) -> int:
         """Count a delivery of a job; returns the number so far.

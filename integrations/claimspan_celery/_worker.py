@@ -221,7 +221,7 @@ class _Tasks:
             self._send_again(task, str(args[0]), disposal)
 
     def _send_again(self, task: Any, text: str, disposal: Disposal) -> None:
-        """Put the job at the end of the queue, so that one that fails stands in nobody's way."""
+        """Put the job at the end of the queue, so that a failing one delays no other."""
         from celery.exceptions import Reject
 
         try:
@@ -246,7 +246,7 @@ def _expiry(text: str | None) -> datetime | None:
 
 
 def _refuse(store: JobStore, reason: str, message: object) -> None:
-    """Throw away what is no task: it must not end the worker, nor go uncounted."""
+    """Throw away a message that is no task: it must not end the worker, nor go uncounted."""
     try:
         store.refuse(reason, message)
         store.count(Result.REJECTED.value)

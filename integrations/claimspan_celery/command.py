@@ -62,7 +62,7 @@ def worker(
 ) -> None:
     """Run a worker that evaluates records, of a broker by Celery or of a spool.
 
-    Scores go to OTEL_EXPORTER_OTLP_ENDPOINT, or to claimspan-traces.jsonl where it is not set.
+    Scores go to OTEL_EXPORTER_OTLP_ENDPOINT, or to claimspan-traces.jsonl if it is not set.
     """
     # Each process makes its own; a wrong name or option ends the command now.
     make_judge = partial(judge_from, judge, judge_options)

@@ -58,7 +58,7 @@ class LangfuseWriter(BackendWriter):
         environment: str | None = None,
         metrics: Sequence[str] | None = None,
     ) -> None:
-        """Set where Langfuse is; what is not given is looked up as Langfuse's own client does.
+        """Set the server; missing arguments are looked up as Langfuse's own client does.
 
         Args:
             host: Address, such as ``https://cloud.langfuse.com``. Otherwise ``LANGFUSE_BASE_URL``

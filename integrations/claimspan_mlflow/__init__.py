@@ -57,7 +57,7 @@ _Key = tuple[str, str, str, str, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Feedback:
-    """What is said of a span, or of one chunk on it."""
+    """The assessment of a span, or of one chunk on it."""
 
     name: str
     span_id: str
@@ -73,9 +73,9 @@ class MLflowWriter(BackendWriter):
     One more, ``claimspan``, says in a word whether any score is low: filter by it. If there is a
     ground truth, each document of a retriever gets ``chunk_relevance``, yes or no.
 
-    MLflow stores what it is given twice as two assessments. So what a trace has is looked up
-    first, and only what is missing is added. A trace that is not stored yet is asked for again,
-    for two minutes.
+    MLflow stores a repeated score as two assessments. So the scores of a trace are looked up first,
+    and only what is missing is added. A trace that is not stored yet is asked for again, for two
+    minutes.
     """
 
     wants_whole_values: Final = True
@@ -91,7 +91,7 @@ class MLflowWriter(BackendWriter):
         documents: bool = True,
         metrics: Sequence[str] | None = None,
     ) -> None:
-        """Set where MLflow is; what is not given is looked up as MLflow's own client does.
+        """Set the server; missing arguments are looked up as MLflow's own client does.
 
         Args:
             tracking_uri: Address of a tracking server. Otherwise ``MLFLOW_TRACKING_URI``.

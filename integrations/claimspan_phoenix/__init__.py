@@ -29,7 +29,7 @@ from claimspan_tracing.semconv import JUDGE_NAME, JUDGE_VERSION
 __all__ = ["PhoenixWriter"]
 
 ENDPOINT: Final = "endpoint, PHOENIX_ENDPOINT or PHOENIX_COLLECTOR_ENDPOINT"
-"""What says where Phoenix is, for messages."""
+"""The source of Phoenix's address, for messages."""
 
 _DEFAULT: Final = "http://127.0.0.1:6006"
 _DEFAULT_PORT: Final = "6006"
@@ -44,7 +44,7 @@ EVALUATION: Final = "evaluation"
 
 _Json = dict[str, JsonValue]
 _ABOUT_CONTENT: Final = frozenset({400, 413, 422})
-"""Statuses by which Phoenix refuses what a request holds, and not whoever sends it."""
+"""Statuses by which Phoenix refuses the content of a request, and not its sender."""
 
 
 class PhoenixWriter(BackendWriter):
@@ -65,7 +65,7 @@ class PhoenixWriter(BackendWriter):
         trace: bool = True,
         metrics: Sequence[str] | None = None,
     ) -> None:
-        """Set where Phoenix is; what is not given is looked up as Phoenix's own client does.
+        """Set the server; missing arguments are looked up as Phoenix's own client does.
 
         Args:
             endpoint: Address, such as ``http://127.0.0.1:6006``. Otherwise ``PHOENIX_ENDPOINT``,
@@ -219,7 +219,7 @@ def _variable(name: str) -> str:
 
 
 def _of_api(address: str, name: str) -> str:
-    """The address of the API, where one of the collector may be given."""
+    """The address of the API; that of the collector may be given in its place."""
     # An address for exporters may end with their path.
     found = checked_address(_OTLP_PATH.sub("", address), name)
     if urlsplit(found).port == _GRPC_PORT:

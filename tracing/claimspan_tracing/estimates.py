@@ -22,7 +22,7 @@ class Observation(NamedTuple):
     """One score in a sample."""
 
     cluster: str
-    """What belongs together and is not independent: the trace."""
+    """The group of records that are not independent: the trace."""
 
     weight: float
     """How many records it stands for, above 0."""

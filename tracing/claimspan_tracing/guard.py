@@ -92,7 +92,7 @@ def safe_text(error: BaseException) -> str:
 
 
 def place_of(error: BaseException) -> str:
-    """Module and line where the error was raised, as ``module:line``."""
+    """Module and line of the error, as ``module:line``."""
     step = error.__traceback__
     while step is not None and step.tb_next is not None:
         step = step.tb_next

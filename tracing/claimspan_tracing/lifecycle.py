@@ -68,7 +68,7 @@ _MULTIPROCESSING_PRIORITY: Final = 100
 
 
 class Ending(Protocol):
-    """What has to be put away before the process ends: the engine of a monitor."""
+    """An object to put away before the process ends: the engine of a monitor."""
 
     @property
     def exit_timeout(self) -> float:
@@ -84,11 +84,11 @@ class Ending(Protocol):
         ...
 
     def begin_exporting(self) -> None:
-        """Export on another thread what has ended by now."""
+        """Export the ended spans on another thread."""
         ...
 
     def begin_ending(self, deadline: float) -> None:
-        """End what is left on another thread, by a time on the monotonic clock."""
+        """End the remaining records on another thread, by a time on the monotonic clock."""
         ...
 
     def wait_ended(self, timeout: float) -> bool:
@@ -105,7 +105,7 @@ class ShutsDown(Protocol):
     """A tracer provider, as far as its end matters here."""
 
     def shutdown(self) -> object:
-        """Export what is left, and stop."""
+        """Export the remaining spans, and stop."""
         ...
 
 

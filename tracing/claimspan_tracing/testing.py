@@ -52,10 +52,10 @@ class CapturedRecord:
     """One finished record of a test."""
 
     job: Job
-    """What was captured: the record, its runs, its times and the sampler's decision."""
+    """The captured record, with its runs, its times and the sampler's decision."""
 
     outcome: Outcome
-    """What evaluating it has led to."""
+    """The outcome of its evaluation."""
 
     @property
     def record(self) -> RagRecord:
@@ -98,7 +98,7 @@ class InMemoryMonitor(Monitor):
                 "or use Monitor"
             )
         self.provider: Final = TracerProvider(shutdown_on_exit=False)
-        """Where the spans go; a test may add span processors to it, or take a tracer from it."""
+        """Gets the spans; a test may add span processors to it, or take a tracer from it."""
         self._exporter = InMemorySpanExporter()
         self.provider.add_span_processor(SimpleSpanProcessor(self._exporter))
         self._collector = _Collector()

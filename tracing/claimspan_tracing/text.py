@@ -43,7 +43,7 @@ __all__ = [
 ]
 
 ELLIPSIS: Final = " … "
-"""Stands for what was cut out of the middle of a text."""
+"""Stands for the part cut out of the middle of a text."""
 
 REPLACEMENT: Final = "\N{REPLACEMENT CHARACTER}"
 

@@ -23,8 +23,7 @@ __all__ = ["chunks_of", "items_of", "json_entries", "plain_metadata", "seems_con
 _JSON: Final = TypeAdapter[JsonValue](JsonValue)
 
 _AROUND: Final = ("document", "node")
-"""Fields that hold a document beside its score: LlamaIndex's nodes, and results of vector
-stores."""
+"""Fields with a document beside its score: LlamaIndex's nodes, results of vector stores."""
 
 _DEPTH: Final = 3
 """A pair of a result and its score, the result, and the document in it."""

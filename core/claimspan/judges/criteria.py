@@ -65,8 +65,7 @@ class Criterion:
     """Name of the score: small letters, digits and underscores."""
 
     statement: str
-    """A statement that is true of a good answer: ``The answer is polite and does not blame the
-    user.``"""
+    """True of a good answer: ``The answer is polite and does not blame the user.``"""
 
     _: KW_ONLY
 

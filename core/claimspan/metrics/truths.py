@@ -272,8 +272,7 @@ class Truths:
     def retrieved_or_told(self) -> Sequence[Truth]:
         """Whether a chunk entails each ground-truth claim, or the response tells it out of chunks.
 
-        Chunks that entail every claim of a response entail, together, all that the response
-        entails.
+        Chunks that entail every claim of a response entail, together, all that it entails.
         """
         supported = self.faithful
         is_supported = False if False in supported else None if None in supported else True

@@ -67,8 +67,7 @@ _LABELS: Final[Mapping[Label, str]] = {
 _NAMED: Final = 5
 
 _EMPTY: Final[tuple[object, ...]] = (None, "", [], {})
-"""Values that are as good as absent, so that nothing is lost with them. 0 and false say
-something."""
+"""Values that are as good as absent: nothing is lost with them. 0 and false are none of these."""
 
 _Claims = Sequence[Sequence[str]] | None
 _Column = Sequence[str] | None

@@ -54,7 +54,7 @@ MAX_LOGGED: Final = 2_000
 
 
 class _Child:
-    """Judges what the monitor asks for, on the event loop of the main thread."""
+    """Judges the monitor's questions, on the event loop of the main thread."""
 
     def __init__(self) -> None:
         # What a judge reads is not ours, and what it prints is no output of the application's.
@@ -105,7 +105,7 @@ class _Child:
                 self._loop.run_forever()
 
     def tell(self, what: str, *values: JsonValue, is_worth_a_wait: bool = True) -> None:
-        """Send the monitor a line, from any thread; what is not worth a wait may be dropped."""
+        """Send the monitor a line, from any thread; one not worth a wait may be dropped."""
         line = json.dumps([what, *values]).encode() + b"\n"
         with self._lock, ignore(OSError):  # the application has ended
             if is_worth_a_wait or select.select((), (self._socket,), (), 0)[1]:
@@ -176,7 +176,7 @@ class _MonitorBudget(Budget):
     ) -> None:
         super().__init__(calls_per_record=calls_per_record, tokens_per_record=tokens_per_record)
         self.unbooked = Usage()
-        """What was spent without a reservation, for the application to book."""
+        """Spending without a reservation, for the application to book."""
         self._child = child
         self._question = question
         self._counts_tokens = counts_tokens

@@ -1,4 +1,4 @@
-"""The seam between records and judges: where jobs go to be evaluated."""
+"""The seam between records and judges: takes the jobs that are to be evaluated."""
 
 from __future__ import annotations
 

@@ -94,12 +94,12 @@ class Evaluator:
 
     judge: InitVar[Judge]
     ground_truth: GroundTruth | None
-    """None evaluates what needs none."""
+    """Without it, metrics that need one are not measured."""
     guard: Guard
     first_look: FirstLook | None = None
     """Decides about jobs that were dispatched undecided; None evaluates them."""
     redaction: Redaction | None = None
-    """What is taken out of ground truths and outcomes."""
+    """Redacts ground truths and outcomes."""
     budget: InitVar[Budget | None] = None
     judging: Judging | None = None
     """Has the judge evaluate a record under the budget; None does it here."""

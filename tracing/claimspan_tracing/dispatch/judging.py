@@ -110,7 +110,7 @@ class LocalDispatcher:
         self._thread = self._new_thread()
 
     def start(self, deliver: Deliver) -> None:
-        """Start the threads, and set where outcomes go."""
+        """Start the threads, and set the receiver of outcomes."""
         self._deliver = deliver
         self.evaluator.prepare()
         self._thread.start()
@@ -262,7 +262,7 @@ class JudgeThread:
 
     @property
     def is_blocked(self) -> bool:
-        """Whether the thread has not come to what it was asked for within the deadline."""
+        """Whether the thread has missed the deadline of its last request."""
         asked_at = self._asked_at
         return asked_at is not None and time.monotonic() - asked_at > DEADLINE_SECONDS
 

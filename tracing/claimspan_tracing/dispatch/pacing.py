@@ -105,7 +105,7 @@ class CpuShare:
             return self._share * self._n_evaluations / self._cost
 
     def release(self) -> None:
-        """Rest no more: the process is ending, and what is under way has little time left."""
+        """Rest no more: the process is ending, and evaluations under way have little time left."""
         self._rests = False
 
     def install(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -121,7 +121,7 @@ class CpuShare:
             self._counted.seen = self._clock()
 
     def rest(self, cores: int = 1) -> bool:
-        """Count what the thread has used since its last rest, and rest for a moment if need be.
+        """Count the thread's time since its last rest, and rest for a moment if need be.
 
         Args:
             cores: Threads that native code has computed on meanwhile, this one included.
@@ -155,7 +155,7 @@ class CpuShare:
             self._free_at = max(self._free_at, began) + seconds / self._share
 
     def note_evaluation(self) -> None:
-        """Count an evaluation that has ended, whatever it led to."""
+        """Count an evaluation that has ended, with or without an outcome."""
         with self._lock:
             self._cost += self._used - self._counted_to
             self._counted_to = self._used

@@ -60,7 +60,7 @@ Judging = Callable[[RagRecord], Awaitable[Evaluation]]
 """Evaluates a record; raises a ``JudgeError`` if the judge fails."""
 
 WorkerKind = Literal["thread", "process"]
-"""Where records are judged: on a thread of this process, or in a process of its own."""
+"""Judges records on a thread of this process, or in a process of its own."""
 
 WORKER_VARIABLE: Final = "CLAIMSPAN_WORKER"
 """Environment variable that says where records are judged, if the option does not."""
@@ -131,7 +131,7 @@ class JudgeSpec:
 
 
 def spec_of(given: JudgeLike | None) -> JudgeSpec:
-    """Return what another process makes an equal judge from.
+    """Return the specification from which another process makes an equal judge.
 
     Args:
         given: The judge, the name of one, or None for that of the environment.
@@ -200,7 +200,7 @@ def checked_worker(
 
 
 class SetUp(BaseModel):
-    """What a judging process is told before it makes its judges."""
+    """The first message to a judging process, before it makes its judges."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
@@ -280,7 +280,7 @@ class JudgeProcess:
             metrics=tuple(each.data() for each in selections),
             max_cpu_share=max_cpu_share,
         )
-        """What the next process is told."""
+        """The first message to the next process."""
 
     def judging(self, judge: int, budget: Budget | None) -> Judging:
         """Return what evaluates with the judge at that place of the specs, under a budget."""
@@ -447,7 +447,7 @@ class _Supervisor:
             child.end(REAP_SECONDS)
 
     def _ended(self, child: _Child) -> None:
-        """Leave what the process was judging to the next one."""
+        """Leave the records of the process to the next one."""
         how = child.end(REAP_SECONDS)
         self._child = self._life = None
         if self._is_over:
@@ -591,7 +591,7 @@ class _Child(asyncio.Protocol):
         """Start a process; runs on the loop.
 
         Args:
-            hear: Gets what it says.
+            hear: Gets its messages.
 
         Raises:
             OSError: No process can be started.
@@ -635,7 +635,7 @@ class _Child(asyncio.Protocol):
             self._transport.write(json.dumps([what, *values]).encode() + b"\n")
 
     def end(self, timeout: float) -> str:
-        """End the process, whatever it does, and reap it; returns how it has ended."""
+        """End the process, even if it hangs, and reap it; returns how it has ended."""
         with suppress(OSError):
             self.process.kill()
         with suppress(subprocess.TimeoutExpired):

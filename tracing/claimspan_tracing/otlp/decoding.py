@@ -160,7 +160,7 @@ class DecodedSpans:
     """Number of spans that could not be read."""
 
     problem: str
-    """What was wrong with the last one of those, without its content; empty if there is none."""
+    """The fault of the last one of those, without its content; empty without one."""
 
     @property
     def spans(self) -> tuple[ReadableSpan, ...]:
@@ -225,8 +225,8 @@ def _one_by_one(
     """Read each span by itself, so that one that cannot be read costs none beside it.
 
     Args:
-        request: What was sent.
-        parts: Returns what an object holds under a name of OTLP's.
+        request: The request.
+        parts: Returns the value of an object under a name of OTLP's.
         fill: Puts an object into a message.
     """
     filled, n_broken = ExportTraceServiceRequest(), 0
@@ -299,12 +299,12 @@ def request_of(spans: Iterable[SentSpan]) -> bytes:
 
 
 def read_resource(message: resource_pb2.Resource, schema_url: str = "") -> Resource:
-    """Read what spans were made by: a service, with its version and machine."""
+    """Read the resource of spans: a service, with its version and machine."""
     return Resource(_attributes(message.attributes), schema_url)
 
 
 def _wrong_ids(span: trace_pb2.Span) -> str:
-    """What is wrong with the ids of a span; empty if nothing is."""
+    """The fault of the ids of a span; empty if they are right."""
     if len(span.trace_id) != 16 or not any(span.trace_id):
         return "a trace id that is not 16 bytes, or all zero"
     if len(span.span_id) != 8 or not any(span.span_id):

@@ -18,7 +18,7 @@ BALLAST_BYTES: Final = 4 * 1024 * 1024
 """Room that is given back when the disk is full: without it SQLite could not even delete."""
 
 BALLAST_SHARE: Final = 8
-"""The ballast takes at most one part in so many of what is free."""
+"""The ballast takes at most one part in so many of the free space."""
 
 _PARTS: Final = ("", "-wal", "-shm")
 """What SQLite adds to the name of the file for its log and the index of that."""

@@ -144,7 +144,7 @@ class Row:
     """How far its spans are."""
 
     outcome: Outcome | None
-    """What the evaluation has led to, if that is known and has only to be written again."""
+    """The outcome of the evaluation, if it is known and has only to be written again."""
 
     root_outcome: Outcome | None
     """The state that the root was ended with; None if it was not."""
