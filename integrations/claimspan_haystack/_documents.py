@@ -57,7 +57,7 @@ _DEEP: Final = frozenset({dict, list, HaystackDocument, GeneratedAnswer, Extract
 
 
 def noted(value: object, known: Known, depth: int = MAX_DEPTH) -> object:
-    """Return a value as it is now.
+    """Return a value as it is now, copied down to a depth.
 
     Args:
         value: Input or output of an operation.
@@ -143,11 +143,7 @@ def lists_documents(values: object) -> bool:
 
 
 def declares_documents(sockets: Mapping[str, object] | None) -> bool:
-    """Whether a component declares an input or output with documents.
-
-    Args:
-        sockets: What Haystack says of its inputs or outputs.
-    """
+    """Whether a component declares an input or output with documents, as Haystack says."""
     declared = (sockets or {}).values()
     return any(_DECLARED in str(each.get("type")) for each in declared if is_mapping(each))
 

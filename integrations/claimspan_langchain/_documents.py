@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from itertools import islice
 from typing import Final
 
@@ -54,17 +54,18 @@ class Texts(list[object]):
         self.texts: Final = texts
 
 
-def with_texts(value: object) -> object:
+def with_texts(value: object, of: Callable[[object], object] | None = None) -> object:
     """Return a list of documents with their texts of now, also one in a dict.
 
     Any other value stays as it is. Runs on the caller's thread, for each value that comes out of a
     run.
     """
+    take = of or _noted
     if type(value) is dict:
         # Copied in one step: another thread may change it meanwhile.
         held: dict[object, object] = value.copy()  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType] - whatever it holds
-        return {key: _noted(item) for key, item in held.items()}
-    return _noted(value)
+        return {key: take(item) for key, item in held.items()}
+    return take(value)
 
 
 def as_returned(value: object) -> object:
@@ -74,15 +75,9 @@ def as_returned(value: object) -> object:
     """
     if type(value) is str:  # first, as most are, and the classes below are slow to compare
         return value
-    if isinstance(value, BaseMessage):
-        return as_said(value)
-    if isinstance(value, BaseModel):
+    if isinstance(value, BaseModel) and not isinstance(value, BaseMessage):
         return Structure(vars(value))
-    if type(value) is dict:
-        # Copied in one step: another thread may change it meanwhile.
-        held: dict[object, object] = value.copy()  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType] - whatever it holds
-        return {key: _as_item(item) for key, item in held.items()}
-    return _as_item(value)
+    return with_texts(value, _as_item)
 
 
 def _as_item(value: object) -> object:
@@ -150,13 +145,9 @@ def _document(text: str, id_: object, metadata: Mapping[str, object]) -> Documen
 
 def holds_documents(value: object) -> bool:
     """Whether an output is a list of documents, each alone or with its score: what was found."""
-    return is_list(value) and bool(value) and all(_is_found(item) for item in value)
-
-
-def _is_found(item: object) -> bool:
-    if is_list(item):
-        return bool(item) and isinstance(item[0], LangChainDocument)
-    return isinstance(item, LangChainDocument)
+    found = value if is_list(value) else ()
+    firsts = [item[0] if is_list(item) and item else item for item in found]
+    return bool(firsts) and all(isinstance(each, LangChainDocument) for each in firsts)
 
 
 def tool_results(messages: Iterable[BaseMessage]) -> list[str]:
@@ -170,14 +161,12 @@ def tool_results(messages: Iterable[BaseMessage]) -> list[str]:
         if isinstance(message, AIMessage):
             asked.update((call["id"], [*call["args"].values()]) for call in message.tool_calls)
         elif isinstance(message, ToolMessage) and message.status != "error":
-            text = _without_note(text_of(message))
+            text = text_of(message)
+            if text.startswith(EDIT_NOTE):
+                text = text.partition("\n")[2].lstrip()
             if not is_echo(text, asked.get(message.tool_call_id, ())):
                 found.append(text)
     return found
-
-
-def _without_note(text: str) -> str:
-    return text.partition("\n")[2].lstrip() if text.startswith(EDIT_NOTE) else text
 
 
 def evidence_in(inputs: object, outputs: object, *, is_tool: bool = False) -> list[str]:

@@ -11,11 +11,17 @@ from langchain_core.documents import Document as LangChainDocument
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage, get_buffer_string
 from langchain_core.outputs import ChatGeneration, Generation, LLMResult
 
-from claimspan_tracing.adapters import arguments_of, is_list, is_mapping, join_bounded, texts_in
+from claimspan_tracing.adapters import (
+    ROLES,
+    arguments_of,
+    is_list,
+    is_mapping,
+    join_bounded,
+    texts_in,
+)
 from claimspan_tracing.adapters import fields_of as plain_fields_of
 
 __all__ = [
-    "SPELLINGS",
     "Asked",
     "Said",
     "Structure",
@@ -25,28 +31,11 @@ __all__ = [
     "first_generation",
     "prompt_messages",
     "prompt_of",
-    "role_and_text",
     "role_of",
     "said_of",
     "text_of",
     "told_by",
 ]
-
-ROLES: Final = {
-    "human": "user",
-    "user": "user",
-    "ai": "assistant",
-    "assistant": "assistant",
-    "system": "system",
-    "developer": "system",
-    "tool": "tool",
-    "function": "tool",
-}
-"""The type of a message, or the role of one that names it itself, to OpenInference's role."""
-
-# Messages name their role ``human`` and ``ai``, OpenAI's dicts ``user`` and ``assistant``. A
-# streamed message keeps its own type.
-SPELLINGS: Final = {"human": ("human", "user"), "ai": ("ai", "assistant", "AIMessageChunk")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,19 +73,24 @@ def text_of(value: object, role: str | None = None) -> str:
 def _last_message(messages: Sequence[object], role: str | None) -> str:
     """Return the last message of a role: an object, ``(role, text)`` or ``{role, content}``."""
     for message in reversed(messages):
-        if role is None or role_of(message) in SPELLINGS[role]:
+        if role is None or role_of(message) == role:
             return text_of(message[1] if is_list(message) else message)
     return ""
 
 
-def role_of(message: object) -> object:
-    """Return the role of a message as it spells it itself; None for what is no message."""
-    if is_list(message):
+def role_of(message: object) -> str | None:
+    """Return OpenInference's role of a message, empty if it is unknown; None for no message."""
+    if isinstance(message, BaseMessage | Said):
+        # ``ChatMessage`` has its role in a field, and streamed messages a type of their own.
+        role: object = getattr(message, "role", message.type)
+    elif is_list(message):
         first = message[0] if len(message) == 2 else None
-        return first if isinstance(first, str) and first in ROLES else None
-    if is_mapping(message):
-        return message.get("role", message.get("type")) if "content" in message else None
-    return message.type if isinstance(message, BaseMessage | Said) else None
+        return ROLES.get(first) if isinstance(first, str) else None
+    elif is_mapping(message) and "content" in message:
+        role = message.get("role", message.get("type"))
+    else:
+        return None
+    return None if role is None else ROLES.get(str(role).removesuffix("MessageChunk").lower(), "")
 
 
 def content_of(content: object, separator: str = "") -> str:
@@ -120,13 +114,6 @@ def _refusal_of(message: BaseMessage) -> str:
     """Return the words with which OpenAI's chat completions refuse, beside an empty content."""
     refusal: object = message.additional_kwargs.get("refusal")
     return refusal if isinstance(refusal, str) else ""
-
-
-def role_and_text(message: BaseMessage) -> tuple[str, str]:
-    """Return OpenInference's role of a message, and its text."""
-    # ``ChatMessage`` has its role in a field, and streamed messages are of the type AIMessageChunk.
-    role = str(getattr(message, "role", message.type)).removesuffix("MessageChunk").lower()
-    return ROLES.get(role, ""), text_of(message)
 
 
 class Structure(dict[str, object]):

@@ -6,7 +6,6 @@ in the order of the constants below. Every method runs on the worker except ``pa
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
@@ -25,7 +24,6 @@ from claimspan_langchain._documents import (
     tool_results,
 )
 from claimspan_langchain._messages import (
-    SPELLINGS,
     Said,
     Structure,
     completion_of,
@@ -33,7 +31,6 @@ from claimspan_langchain._messages import (
     first_generation,
     prompt_messages,
     prompt_of,
-    role_and_text,
     role_of,
     said_of,
     text_of,
@@ -41,6 +38,7 @@ from claimspan_langchain._messages import (
 )
 from claimspan_tracing.adapters import (
     ANSWER_FIELDS,
+    ANSWER_NAMES,
     QUESTION_NAMES,
     Document,
     Generation,
@@ -53,20 +51,17 @@ from claimspan_tracing.adapters import (
     is_grade,
     is_list,
     is_mapping,
-    is_review,
     read_call,
     structured_text,
     texts_in,
     value_at,
+    waits_for_person,
 )
 
 __all__ = ["LangChainReader"]
 
 MESSAGES_KEY: Final = "messages"
 """Where a graph's state keeps its conversation."""
-
-CONTEXT_KEY: Final = "context"
-"""Output key in which ``create_retrieval_chain`` returns the documents of the prompt."""
 
 INTERNAL_NAMES: Final = (
     "__",
@@ -131,7 +126,7 @@ class LangChainReader(Reader):
         if self.query_key is not None:
             return text_of(value_at(root.inputs, self.query_key))
         if root.kind is RunKind.GENERATOR:
-            asked = text_of(prompt_messages(root.inputs), "human")
+            asked = text_of(prompt_messages(root.inputs), "user")
             return asked or prompt_of(root.inputs)
         found = question_in(root.inputs)
         if found or is_mapping(root.inputs) or is_list(root.inputs):
@@ -194,13 +189,6 @@ class LangChainReader(Reader):
         """Return what a tool returned as a text, and what was passed under a name like context."""
         return evidence_in(run.inputs, run.outputs, is_tool=run.kind is RunKind.TOOL)
 
-    def context(self, root: Run) -> Sequence[Document] | None:
-        """Return the documents in the prompt of a retrieval chain; None if it does not say."""
-        found = root.outputs.get(CONTEXT_KEY) if is_mapping(root.outputs) else None
-        if not is_list(found) or not all(isinstance(item, LangChainDocument) for item in found):
-            return None
-        return documents_in(found, 1)
-
     def generation(self, run: Run) -> Generation:
         """Return prompt, completion, model and tokens of a model run."""
         # ``ls_*`` keys are what LangChain itself adds to the metadata, for LangSmith.
@@ -214,7 +202,7 @@ class LangChainReader(Reader):
             call=read_call([own], told_by(run.outputs)),
             is_completion=own.get("model_type") == "llm",
             tool_results=tool_results(messages),
-            messages=[role_and_text(message) for message in messages],
+            messages=[(role_of(message) or "", text_of(message)) for message in messages],
         )
 
     def is_internal(self, name: str) -> bool:
@@ -246,15 +234,27 @@ class LangChainReader(Reader):
                 return ()
 
     def interrupted(self, root: Run) -> bool:
-        """Whether the graph waits for a person before it answers, or the task was cancelled.
+        """Whether the graph waits for a person before it answers."""
+        output = root.outputs
 
-        A conversation that waits for its next question has answered this one.
-        """
-        if root.failed_with(asyncio.CancelledError):
-            return True
-        if waits := _waits(root):
-            return not _has_answered(root, self._completions(root), waits)
-        return _has_stopped(root) and not str(self.response(root)).strip()
+        def is_said_last() -> bool:
+            messages = output.get(MESSAGES_KEY) if is_mapping(output) else None
+            last = text_of(messages[-1]).strip() if is_list(messages) and messages else ""
+            return bool(last) and last in map(str.strip, self._completions(root))
+
+        def calls_tools() -> bool:
+            model = root.tree.last_model
+            message = getattr(first_generation(model and model.outputs), "message", None)
+            return isinstance(message, AIMessage) and bool(message.tool_calls)
+
+        return waits_for_person(
+            root,
+            output,
+            root.metadata,
+            is_said_last=is_said_last,
+            calls_tools=calls_tools,
+            has_answer=lambda: bool(str(self.response(root)).strip()),
+        )
 
     def _completions(self, root: Run, of: Callable[[object], str] = completion_of) -> list[str]:
         """Return what the models outside of retrievers have answered, without rewritten queries."""
@@ -301,22 +301,6 @@ def _is_given_an_answer(root: Run) -> bool:
 
 
 QUERY_KEYS: Final = (*QUESTION_NAMES, MESSAGES_KEY)
-RESPONSE_KEYS: Final = (
-    "structured_response",
-    "parsed",
-    "final_answer",
-    "answer",
-    "result",
-    "response",
-    "final_response",
-    "output",
-    "output_text",
-    "text",
-    "generation",
-    "messages",
-)
-"""The first two are where an agent and ``with_structured_output`` keep what a user sees."""
-
 MAX_DEPTH: Final = 4
 """Levels of an output in which a field is looked for that is named as an answer."""
 
@@ -327,8 +311,8 @@ def question_in(value: object) -> str:
     An unknown key counts only where there is no choice: a wrong text is worse than none.
     """
     if not is_mapping(value):
-        return text_of(value, "human")
-    named = (text_of(value.get(key), "human") for key in QUERY_KEYS)
+        return text_of(value, "user")
+    named = (text_of(value.get(key), "user") for key in QUERY_KEYS)
     texts = [item for item in value.values() if isinstance(item, str) and item]
     return next(filter(None, named), texts[0] if len(texts) == 1 else "")
 
@@ -349,7 +333,7 @@ def answer_in(value: object, given: object, completions: Sequence[str]) -> str:
         return next(filter(None, found), "")
     if not is_mapping(value) or isinstance(value, Structure):
         return _answer(value, completions)
-    for key in RESPONSE_KEYS:
+    for key in ANSWER_NAMES:
         if text := _answer(value.get(key), completions):
             return text
     before: Mapping[object, object] = given if is_mapping(given) else _NOTHING
@@ -407,9 +391,9 @@ def _after_the_question(messages: Sequence[object]) -> list[object]:
     turn: list[object] = []
     for message in messages:
         is_named = bool(getattr(message, "name", None))
-        if role_of(message) in SPELLINGS["human"] and not is_named:
+        if role_of(message) == "user" and not is_named:
             turn = []
-        elif is_named or role_of(message) in (*SPELLINGS["ai"], "tool"):
+        elif is_named or role_of(message) in ("assistant", "tool"):
             turn.append(message)
     return turn
 
@@ -423,59 +407,3 @@ def _nested_answer(values: Iterable[object], depth: int) -> str:
             return text
     inner = (_nested_answer(named.values(), depth - 1) for named in held if named and depth)
     return next(filter(None, inner), "")
-
-
-# --- interrupts -----------------------------------------------------------------------------------
-
-# LangGraph reports of an interrupt by ``interrupt()`` only the node that it is in, and of one by
-# ``interrupt_before`` or ``interrupt_after`` nothing at all.
-
-INTERRUPT_KEY: Final = "__interrupt__"
-"""Output key that LangGraph adds when a graph has stopped to wait for a person."""
-
-INTERRUPT_NAME: Final = "GraphInterrupt"
-"""The exception with which LangGraph ends what waits. Compared by name because langgraph is no
-dependency of this package."""
-
-THREAD_KEY: Final = "thread_id"
-"""Metadata key of a graph that keeps its state, and so may go on with it later."""
-
-
-def _waits(root: Run) -> list[Run]:
-    """The nodes that wait for a person, and the root where its output says so; none if it went on.
-
-    A root that resumes its graph itself goes on after they have ended.
-    """
-    runs = root.tree.runs
-    # The output lacks the key where only the node that waits fails.
-    waiting = [run for run in runs if run.error and run.error.__name__ == INTERRUPT_NAME]
-    if is_mapping(root.outputs) and INTERRUPT_KEY in root.outputs:
-        return [*waiting, root]
-    last = max((run.end or 0 for run in waiting), default=0)
-    return waiting if all(run.start <= last for run in runs) else []
-
-
-def _has_answered(root: Run, completions: Sequence[str], waits: Sequence[Run]) -> bool:
-    """Whether the conversation ends with what a model has said now, and no person is to check."""
-    messages = root.outputs.get(MESSAGES_KEY) if is_mapping(root.outputs) else None
-    if not is_list(messages) or not messages or role_of(messages[-1]) not in SPELLINGS["ai"]:
-        return False
-    said = text_of(messages[-1])
-    reviewed = any(is_review(run.name) for run in waits if run is not root)
-    return bool(said.strip()) and said in completions and not reviewed and not _calls_tools(root)
-
-
-def _has_stopped(root: Run) -> bool:
-    """Whether a graph with a memory has ended before a model answered: by ``interrupt_before``."""
-    if root.error is not None or not is_mapping(root.outputs) or THREAD_KEY not in root.metadata:
-        return False
-    retrieves = bool(root.tree.of_kind(RunKind.RETRIEVER))
-    return _calls_tools(root) or (retrieves and not root.tree.of_kind(RunKind.GENERATOR))
-
-
-def _calls_tools(root: Run) -> bool:
-    """Whether the last model has called a tool that was not run."""
-    last = root.tree.last_model
-    first = None if last is None else first_generation(last.outputs)
-    message = first.message if isinstance(first, ChatGeneration) else None
-    return isinstance(message, AIMessage) and bool(message.tool_calls)

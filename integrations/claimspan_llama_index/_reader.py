@@ -5,17 +5,14 @@ Every method of the reader runs on the worker except ``parts``.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import is_dataclass
-from itertools import takewhile
 from typing import Final
 
 from llama_index.core.base.base_query_engine import BaseQueryEngine
 from llama_index.core.chat_engine.types import BaseChatEngine
 from llama_index.core.llms.llm import LLM
 from llama_index.core.response_synthesizers import BaseSynthesizer
-from llama_index.core.response_synthesizers import Generation as WithoutNodes
 from llama_index.core.tools import BaseTool
 
 from claimspan_llama_index._models import PACKAGES, name_of
@@ -24,6 +21,7 @@ from claimspan_llama_index._snapshots import Answer, Call, Fields, Said, ToolRes
 from claimspan_llama_index._streams import StreamedAnswer
 from claimspan_tracing.adapters import (
     NOT_KNOWN,
+    ROLES,
     Document,
     Generation,
     Reader,
@@ -45,18 +43,6 @@ from claimspan_tracing.adapters import (
 from claimspan_tracing.adapters import fields_of as plain_fields_of
 
 __all__ = ["LlamaIndexReader"]
-
-ROLES: Final = {
-    "system": "system",
-    "developer": "system",
-    "user": "user",
-    "assistant": "assistant",
-    "model": "assistant",
-    "chatbot": "assistant",
-    "tool": "tool",
-    "function": "tool",
-}
-"""LlamaIndex's roles to OpenInference's."""
 
 ENGINES: Final = (BaseQueryEngine, BaseChatEngine)
 ASKED: Final = (*ENGINES, BaseSynthesizer)
@@ -80,20 +66,20 @@ class LlamaIndexReader(Reader):
         said = said.text if isinstance(said, Said) else said
         if is_grade(said, fields_of) and not root.tree.of_kind(RunKind.RETRIEVER):
             return False
-        runs = [root, *root.below()]
-        models = (run for run in runs if run.kind is RunKind.GENERATOR)
-        prompts = [_prompt(call_of(run)) for run in models if is_counted(run, root)]
+        models = root.tree.of_kind(RunKind.GENERATOR)
+        prompts = [_prompt(call_of(run)) for run in models if is_counted(run)]
         was_asked = (any(each in prompt for each in ASKED_BESIDE) for prompt in prompts)
-        return not all(was_asked) if prompts else not self._only_works(root, runs)
+        return not all(was_asked) if prompts else not self._only_works(root)
 
-    def _only_works(self, root: Run, runs: Sequence[Run]) -> bool:
+    def _only_works(self, root: Run) -> bool:
         """Whether a function or a workflow of the user's has built an index, and answered nothing.
 
         An engine that was asked is a query, also where it has found nothing to ask a model about.
         """
         if root.end is None or root.error is not None:
             return False
-        if any(isinstance(call_of(run).instance, ASKED) and is_counted(run, root) for run in runs):
+        asked = (run for run in root.tree.runs if isinstance(call_of(run).instance, ASKED))
+        if any(map(is_counted, asked)):
             return False
         text = str(self.response(root))
         return not text.strip() or acknowledges(text)
@@ -101,7 +87,7 @@ class LlamaIndexReader(Reader):
     def query(self, root: Run) -> object:
         """Return the question that the root was asked, before any rewriting."""
         call = call_of(root)
-        asked = question_of(call)
+        asked = _question_among(call.flat())
         if asked or root.kind is not RunKind.GENERATOR:
             return asked
         # A model that is called by itself is asked by its prompt, or by its user's last message.
@@ -169,20 +155,14 @@ class LlamaIndexReader(Reader):
             texts = [each for each in held if isinstance(each, str) and len(each) >= MIN_FOUND]
         else:
             return ()
-        asked = question_of(call_of(run.tree.root)).strip()
+        asked = _question_among(call_of(run.tree.root).flat()).strip()
         return [text for text in texts if not (asked and asked in text)]
 
     def context(self, root: Run) -> Sequence[Document] | None:
-        """Return the nodes that the answering synthesizer was given, or the sources of the answer.
-
-        Node post-processors report nothing: the retrieved nodes may be more than were read.
-        """
-        # As it stands: a synthesizer without nodes and its engine say the same.
-        found = nodes_read(root, answer_in(root.outputs) or str(self.response(root)))
-        if found is not None:
-            return found
-        sources = root.outputs.sources if isinstance(root.outputs, Answer | StreamedAnswer) else ()
-        return list(sources) or None
+        """Return the sources that an engine names if no model was asked, as there were none."""
+        if root.tree.of_kind(RunKind.GENERATOR) or not isinstance(root.outputs, Answer):
+            return None
+        return list(root.outputs.sources)
 
     def generation(self, run: Run) -> Generation:
         """Return prompt, completion, model and tokens of a model run."""
@@ -195,7 +175,9 @@ class LlamaIndexReader(Reader):
         nothing = unfound(run.tree) if results else set[str]()
         return Generation(
             prompt=_prompt(call),
-            completion=_completed(run),
+            # Or else what it has filled in the calls of tools with.
+            completion=answer_in(said)
+            or (arguments_of(said.calls) if isinstance(said, Said) else ""),
             model=model and name_of(model),
             provider=model and package_of(type(model), PACKAGES),
             call=read_call(asked, [told]),
@@ -227,10 +209,6 @@ class LlamaIndexReader(Reader):
             case _:
                 return ()
 
-    def interrupted(self, root: Run) -> bool:
-        """Whether the task was cancelled, or the workflow through its handler."""
-        return root.failed_with(asyncio.CancelledError)
-
 
 def _last_completion(root: Run) -> str:
     """Return what the last model answered, for a result of unknown shape.
@@ -239,30 +217,19 @@ def _last_completion(root: Run) -> str:
     last of several engines the answer to the first one's question.
     """
     runs = [root, *root.below()]
-    said = [
-        run
-        for run in runs
-        if run.kind is RunKind.GENERATOR
-        and is_counted(run, root)
-        and not run.has_ancestor(RunKind.RETRIEVER)
-    ]
+    models = [run for run in runs if run.kind is RunKind.GENERATOR and is_counted(run)]
+    said = [run for run in models if not run.has_ancestor(RunKind.RETRIEVER)]
     engines = {id(engine) for run in runs if (engine := _engine_around(run, root))}
     if not said or (len(engines) > 1 and _engine_around(said[-1], root)):
         return ""
     return answer_in(said[-1].outputs)
 
 
-def _completed(run: Run) -> str:
-    """What a model answered, or else what it has filled in the calls of tools with."""
-    said = run.outputs
-    return answer_in(said) or (arguments_of(said.calls) if isinstance(said, Said) else "")
-
-
 def _engine_around(run: Run, root: Run) -> Run | None:
     """The outermost engine below the root that a run is part of."""
     inner = [each for each in (run, *run.around()) if each is not root and each.is_part_of(root)]
     engines = (each for each in inner if isinstance(call_of(each).instance, ENGINES))
-    return next((each for each in [*engines][::-1] if is_counted(each, root)), None)
+    return next((each for each in [*engines][::-1] if is_counted(each)), None)
 
 
 def _prompt(call: Call) -> str:
@@ -305,11 +272,6 @@ RESPONSE_KEYS: Final = (
 # --- questions ------------------------------------------------------------------------------------
 
 
-def question_of(call: Call) -> str:
-    """Return the question among the arguments of a call."""
-    return _question_among(call.flat())
-
-
 def question_in(value: object) -> str:
     """Return the text of a question: a text, a message, the last one of a person, or an event."""
     match value:
@@ -344,9 +306,7 @@ def is_answer(value: object) -> bool:
 def answer_in(value: object, *, is_structured: bool = False) -> str:
     """Return the text in the result of a query engine, chat engine, agent, model or workflow.
 
-    Args:
-        value: The result.
-        is_structured: Whether all of it is the answer, as in a user's own model.
+    All of it may be the answer, as in a structured one, a user's own model.
     """
     match value:
         case str():
@@ -424,83 +384,15 @@ def items(value: object) -> Sequence[object]:
 
 # --- runs -----------------------------------------------------------------------------------------
 
-SYNTHESIZING: Final = (".synthesize", ".asynthesize")
-
 
 def call_of(run: Run) -> Call:
     """Return what a run was called with."""
     return run.inputs if isinstance(run.inputs, Call) else Call(None, {})
 
 
-def is_counted(run: Run, root: Run) -> bool:
+def is_counted(run: Run) -> bool:
     """Whether a run may have to do with the answer: no attempt that failed, and no work beside."""
-    if call_of(run).is_beside:
-        return False
-    within = takewhile(lambda each: each is not root, (run, *run.around()))
-    return all(each.error is None for each in within)
-
-
-def nodes_read(root: Run, answer: str) -> list[Document] | None:
-    """Return the nodes that the answer was made of; None where no synthesizer gave it.
-
-    An engine may ask another one and answer from its answers, as with sub-questions. It may also
-    have thrown answers away.
-
-    Args:
-        root: The run that answered.
-        answer: What it answered.
-    """
-    syntheses = [
-        run
-        for run in [root, *root.below()]
-        if isinstance(call_of(run).instance, BaseSynthesizer)
-        and str(run.name).endswith(SYNTHESIZING)
-        and is_counted(run, root)
-    ]
-    last = next((run for run in reversed(syntheses) if _said(run) == answer.strip()), None)
-    if last is None or _is_repeated(last, root):
-        return None
-    nodes = _nodes(last)
-    if not call_of(last).arguments.get("additional_source_nodes"):
-        return _each_once(nodes)
-    # Its nodes are answers to other questions; those who gave them have read the real sources.
-    texts = [str(node.text) for node in nodes]
-    said = [(run, _said(run)) for run in syntheses if run is not last]
-    gave = [run for run, answer in said if answer and any(answer in text for text in texts)]
-    return _each_once([node for run in gave for node in _nodes(run)])
-
-
-def _is_repeated(synthesis: Run, root: Run) -> bool:
-    """Whether a model has given the same answer later: an agent that repeats what a tool said."""
-    place = {id(run): i for i, run in enumerate(root.tree.runs)}
-    inner = {synthesis, *synthesis.below()}
-    return any(
-        run.kind is RunKind.GENERATOR
-        and run not in inner
-        and place[id(run)] > place[id(synthesis)]
-        and is_counted(run, root)
-        and _said(run) == _said(synthesis)
-        for run in [root, *root.below()]
-    )
-
-
-def _said(run: Run) -> str:
-    return answer_in(run.outputs).strip()
-
-
-def _nodes(run: Run) -> list[Document]:
-    """The nodes that a synthesizer was given; ``Generation`` ignores its nodes."""
-    call = call_of(run)
-    if isinstance(call.instance, WithoutNodes):
-        return []
-    return documents_of(call.arguments.get("nodes"))
-
-
-def _each_once(documents: Sequence[Document]) -> list[Document]:
-    first: dict[object, Document] = {}
-    for document in documents:
-        first.setdefault(document.id, document)
-    return [*first.values()]
+    return not call_of(run).is_beside and run.counts
 
 
 # --- texts that are evidence ----------------------------------------------------------------------

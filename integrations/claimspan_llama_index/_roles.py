@@ -97,9 +97,8 @@ MAX_FRAMES: Final = 200
 def is_called_beside(*, is_root: bool) -> bool:
     """Whether the call that is about to be reported comes from work beside answering.
 
-    Args:
-        is_root: Whether to look at the whole stack. For any other run only the frames up to the run
-            that calls it count, as what called that one is known.
+    Of a root the whole stack is looked at. Of any other run only the frames up to the run that
+    calls it count, as what called that one is known.
     """
     frame: FrameType | None = sys._getframe(2)  # pyright: ignore[reportPrivateUsage] - nothing else tells who calls
     n_wrappers = 0
@@ -132,11 +131,7 @@ class RejectedAnswerError(Exception):
 
 
 def reject_attempts(retrying: Run) -> None:
-    """Mark what an engine has tried so far as failed, as it begins to try again.
-
-    Args:
-        retrying: The run of the engine that has rejected an answer.
-    """
+    """Mark what an engine has tried so far as failed, as it begins to try again."""
     for run in retrying.tree.runs:
         is_attempt = run.parent is retrying and run.error is None
         if is_attempt and isinstance(run.inputs, Call) and not run.inputs.is_beside:
@@ -183,12 +178,7 @@ class Role(NamedTuple):
 
 @lru_cache(maxsize=1024)
 def role_of(owner: type[Any], name: str) -> Role:
-    """Return what a method does.
-
-    Args:
-        owner: Class of the object whose method it is.
-        name: Of the span: ``Class.method``, or that of a function.
-    """
+    """Return what a method does, by the name of its span: ``Class.method``, or of a function."""
     # Cached, as ``issubclass`` of an abstract class takes longer than the rest of a hook.
     method, is_job = name.rpartition(".")[2], name.startswith(JOBS)
     is_pipeline = issubclass(owner, PIPELINES)

@@ -104,9 +104,8 @@ def hold_open(answer: StreamedAnswer, id_: str) -> bool:
 def parent_of(parent_id: str | None) -> str | None:
     """Return what a run is part of: of the stream that is producing a part, rather than its reader.
 
-    Args:
-        parent_id: What LlamaIndex says. The span of a query ends when its stream is returned, so
-            that what the stream calls has no parent, or the function that reads it.
+    The span of a query ends when its stream is returned, so that LlamaIndex says of what the stream
+    calls that it has no parent, or the function that reads it.
     """
     reading = _reading.get()
     return parent_id if reading is None or parent_id not in (None, reading[1]) else reading[0]
@@ -124,24 +123,14 @@ def _producing_part_of(answer: StreamedAnswer) -> Generator[None]:
 
 
 def follow(stream: Iterator[Part], answer: StreamedAnswer) -> Generator[Part]:
-    """Return a generator of the parts of a stream, which ends the runs when the stream ends.
-
-    Args:
-        stream: LlamaIndex's stream.
-        answer: Gets the text of each part.
-    """
+    """Return a generator of the parts of a stream, which ends the runs when the stream ends."""
     followed = _follow(stream, answer)
     _note(followed, stream, answer)
     return followed
 
 
 def afollow(stream: AsyncIterator[Part], answer: StreamedAnswer) -> AsyncGenerator[Part]:
-    """Return an asynchronous generator of the parts of a stream, as ``follow``.
-
-    Args:
-        stream: LlamaIndex's stream.
-        answer: Gets the text of each part.
-    """
+    """Return an asynchronous generator of the parts of a stream, as ``follow``."""
     followed = _afollow(stream, answer)
     _note(followed, stream, answer)
     return followed
@@ -247,9 +236,7 @@ class WrittenAnswer(StreamedAnswer):
 def watch(response: StreamingAgentChatResponse, answer: WrittenAnswer) -> None:
     """Have an answer learn of what the user reads of a response, and of its end.
 
-    Args:
-        response: Goes to the user. Its class becomes a subclass of its own one.
-        answer: Its runs end with the response.
+    The class of the response becomes a subclass of its own one.
     """
     answers: list[WrittenAnswer] = vars(response).setdefault(_KEY, [])
     answers.append(answer)
@@ -369,12 +356,8 @@ class AwaitedModels:
     def hold(self, id_: str, stream: object) -> bool:
         """Keep a root open that has returned a stream, until the model has ended.
 
-        Args:
-            id_: The root.
-            stream: What it has returned; the root fails where it is dropped before its end.
-
-        Returns:
-            False where the run is no root, or no model below it is still speaking.
+        The root fails if the stream is dropped before its end. False if the run is no root, or no
+        model below it is still speaking.
         """
         run = self._capture.run(id_)
         model = None if run is None or run.parent is not None else _still_speaking(run)
@@ -389,12 +372,7 @@ class AwaitedModels:
         return True
 
     def end(self, model_id: object, said: object) -> None:
-        """End the root whose stream a model has completed.
-
-        Args:
-            model_id: The model's run; any other run is ignored.
-            said: What it has said.
-        """
+        """End the root whose stream a model has completed; any other run is ignored."""
         answer = self._answers.pop(model_id, None)
         if answer is not None:
             answer.parts.append(said.text if isinstance(said, Said) else "")
@@ -410,14 +388,8 @@ class AwaitedModels:
         """Return the run of a model that is being read, of which another run is a part.
 
         Models of one's own stream asynchronously by their synchronous stream, which is called when
-        the first part is read: then no span is open any more.
-
-        Args:
-            instance: The object whose method was called, without an open span around it.
-            name: Name of the run.
-
-        Returns:
-            None where it is none, or where several streams of the same object are being read.
+        the first part is read: then no span is open any more. None if it is no such run, or if
+        several streams of the same object are being read.
         """
         if not self._answers or _STREAMS not in name:
             return None

@@ -13,10 +13,20 @@ from dataclasses import replace
 from itertools import islice, pairwise
 from typing import Final
 
-from claimspan_openinference._kinds import TEXTS, Attributes
+from claimspan_openinference._kinds import (
+    TEXTS,
+    Attributes,
+    attributes_of,
+    holds_documents,
+    holds_nodes,
+    kind_of,
+    runs_below,
+)
 from claimspan_openinference._messages import (
+    CUT,
     TOOL,
     arguments_in,
+    inside_of,
     messages_of,
     parsed,
     text_of_parts,
@@ -24,6 +34,8 @@ from claimspan_openinference._messages import (
 from claimspan_tracing import semconv
 from claimspan_tracing.adapters import (
     Document,
+    Run,
+    RunKind,
     is_echo,
     is_list,
     is_mapping,
@@ -31,20 +43,14 @@ from claimspan_tracing.adapters import (
 )
 
 __all__ = [
-    "attached",
-    "documents_given",
+    "LIST_KEYS",
     "documents_in",
-    "holds_windows",
-    "named_texts",
-    "nodes_in",
-    "refined_in",
-    "repeats_call",
+    "found_by",
+    "given_to",
+    "passages_of",
     "reranked",
-    "reranker_given",
+    "reranked_in",
     "retrieved",
-    "told",
-    "told_to_model",
-    "windows_in",
 ]
 
 TEXT_KEYS: Final = (
@@ -71,12 +77,7 @@ def reranked(attributes: Attributes) -> list[Document]:
     return _flattened(attributes, semconv.reranked)
 
 
-def reranker_given(attributes: Attributes) -> list[Document]:
-    """The documents that a reranker was given; nothing where they were not recorded."""
-    return _flattened(attributes, semconv.reranker_input)
-
-
-def documents_given(attributes: Attributes) -> list[Document]:
+def _documents_given(attributes: Attributes) -> list[Document]:
     """The documents that a span was given, in the form that LangChain writes."""
     given = attributes.get(semconv.INPUT_VALUE)
     # Told at once, since most are given none.
@@ -84,41 +85,23 @@ def documents_given(attributes: Attributes) -> list[Document]:
     return documents_in(parsed(given)) if is_told else []
 
 
-def attached(attributes: Attributes) -> list[Document]:
+def _attached(attributes: Attributes) -> list[Document]:
     """The documents in what a tool has returned; nothing where that is a text."""
     found = parsed(attributes.get(semconv.OUTPUT_VALUE))
     # LangChain's tools return a message, which has the documents beside its text.
-    inside = found.get("data", found.get("kwargs", found)) if is_mapping(found) else found
+    inside = inside_of(found) if is_mapping(found) else found
     artifact = inside.get("artifact") if is_mapping(inside) else None
     return documents_in(artifact) or documents_in(inside)
 
 
-def named_texts(value: object) -> list[str]:
-    """The texts in an input under names such as ``context``."""
-    found = parsed(value)
-    named = islice(found.items(), MAX_FIELDS) if is_mapping(found) else ()
-    return [text for name, text in named if isinstance(text, str) and names_evidence(name)]
-
-
-def told(attributes: Attributes) -> str:
+def _told(attributes: Attributes) -> str:
     """What a tool has returned, as a text."""
     result = attributes.get(semconv.OUTPUT_VALUE)
     found = parsed(result)
-    inside = found.get("data", found.get("kwargs", found)) if is_mapping(found) else None
+    inside = inside_of(found) if is_mapping(found) else None
     # A message of LangChain's has the text as its content, and an output of LlamaIndex's in blocks.
     parts = inside.get("content", inside.get("blocks")) if is_mapping(inside) else found
     return text_of_parts(parts) or str(result or "")
-
-
-def repeats_call(attributes: Attributes) -> bool:
-    """Whether a tool has only said what it was given, or that it has done something with that."""
-    return is_echo(told(attributes), arguments_in(attributes.get(semconv.INPUT_VALUE)))
-
-
-def told_to_model(attributes: Attributes) -> list[Document]:
-    """The documents in what tools have told a model; nothing where those are texts."""
-    results = [text for role, text in messages_of(attributes) if role == TOOL]
-    return [document for text in results for document in documents_in(parsed(text))]
 
 
 def _flattened(attributes: Attributes, name: Callable[[int, str], str]) -> list[Document]:
@@ -146,15 +129,13 @@ def documents_in(found: object) -> list[Document]:
     """
     if is_mapping(found):
         named = [found[name] for name in LIST_KEYS if is_list(found.get(name))]
-        found = next(iter(named), None) or next(filter(_are_documents, found.values()), None)
+        # Under any other name a list is one of documents if LangChain has written it.
+        others = (each for each in found.values() if is_list(each) and each)
+        written = (e for e in others if is_mapping(e[0]) and "page_content" in e[0])
+        found = next(iter(named), None) or next(written, None)
     listed: Sequence[object] = found if is_list(found) else ()
     read = [_item(item) for item in listed if is_mapping(item)]
     return [document for document in read if document is not None]
-
-
-def _are_documents(value: object) -> bool:
-    """Whether a value is a list of documents as LangChain writes them."""
-    return is_list(value) and bool(value) and is_mapping(value[0]) and "page_content" in value[0]
 
 
 def _item(item: Mapping[object, object]) -> Document | None:
@@ -197,7 +178,7 @@ _SHOWN_DOCUMENT: Final = re.compile(
 )
 
 
-def nodes_in(attributes: Attributes, found: Sequence[Document]) -> list[Document]:
+def _nodes_in(attributes: Attributes, found: Sequence[Document]) -> list[Document]:
     """Return the nodes that a synthesizer was given.
 
     Args:
@@ -208,24 +189,21 @@ def nodes_in(attributes: Attributes, found: Sequence[Document]) -> list[Document
     return _nodes(_listed(attributes, semconv.INPUT_VALUE, TEXTS), found)
 
 
-def refined_in(attributes: Attributes, found: Sequence[Document]) -> list[Document]:
+def _refined_in(attributes: Attributes, found: Sequence[Document]) -> list[Document]:
     """Return the node that a model was given to refine its answer by, in the same way."""
     variables = parsed(attributes.get(semconv.LLM_TEMPLATE_VARIABLES))
     named = [variables.get(name) for name in CONTEXTS] if is_mapping(variables) else []
     return _nodes([text for text in named if isinstance(text, str)], found)
 
 
-def holds_windows(attributes: Attributes) -> bool:
-    """Whether a span has found the windows around documents."""
-    return f'"{WINDOWS}"' in str(attributes.get(semconv.OUTPUT_VALUE, ""))
-
-
-def windows_in(attributes: Attributes) -> list[Document]:
+def _windows_in(attributes: Attributes) -> list[Document]:
     """Return the windows around documents, and the documents that they consist of."""
     windows = _listed(attributes, semconv.OUTPUT_VALUE, WINDOWS)
     shown = _listed(attributes, semconv.OUTPUT_VALUE, WINDOWED)
     matches = [each for text in shown if (each := _SHOWN_DOCUMENT.fullmatch(text))]
-    begun = [(each[1], _beginning(each[2])) for each in matches]
+    # Three dots stand behind what was cut.
+    is_cut = [len(each[2]) == SHOWN + len(CUT) and each[2].endswith(CUT) for each in matches]
+    begun = [(e[1], e[2][:SHOWN] if cut else e[2]) for e, cut in zip(matches, is_cut, strict=True)]
     parts = (part for window in windows for part in _parts(window, begun))
     return [*parts, *map(Document, windows)]
 
@@ -263,14 +241,99 @@ def _without_fields(text: str, fields: set[str]) -> str:
     return rest.strip() if blank and is_head else text.strip()
 
 
-def _beginning(shown: str) -> str:
-    is_cut = len(shown) == SHOWN + len("...") and shown.endswith("...")
-    return shown[:SHOWN] if is_cut else shown
-
-
 def _parts(window: str, begun: Sequence[tuple[str, str]]) -> Iterator[Document]:
     """The documents that a window consists of, by where each begins in it."""
     places = {window.find(beginning): id_ for id_, beginning in begun if beginning}
     places.pop(-1, None)
     for start, end in pairwise([*sorted(places), len(window)]):
         yield Document(window[start:end], places[start])
+
+
+# --- of runs --------------------------------------------------------------------------------------
+
+REFINES: Final = "Refine."
+"""How the name of the span begins in which LlamaIndex refines an answer."""
+
+
+def found_by(run: Run) -> list[Document]:
+    """Return what a reranker let through, or the documents that a tool has returned."""
+    attributes = attributes_of(run)
+    kind = kind_of(attributes)
+    if kind == semconv.KIND_TOOL:
+        return reranked(attributes) or _attached(attributes)
+    is_found = kind == semconv.KIND_RERANKER or holds_documents(attributes)
+    return (reranked(attributes) or retrieved(attributes)) if is_found else []
+
+
+def given_to(run: Run) -> Sequence[Document]:
+    """Return what a tool has told the model, what a reranker let through, and neighbours.
+
+    These are what a postprocessor of LlamaIndex, or a component of Haystack, put beside or
+    around what was found.
+    """
+    attributes = attributes_of(run)
+    # A tool that makes a text of what a retriever below it has found has found nothing itself.
+    if kind_of(attributes) == semconv.KIND_TOOL and not runs_below(run, RunKind.RETRIEVER):
+        return _attached(attributes)
+    if run.kind is RunKind.GENERATOR:
+        # LlamaIndex refines an answer with one node a call.
+        refines = any(str(each.name).startswith(REFINES) for each in run.around())
+        refined = _refined_in(attributes, _found_in(run)) if refines else []
+        results = (parsed(text) for role, text in messages_of(attributes) if role == TOOL)
+        return [*refined, *(document for found in results for document in documents_in(found))]
+    if holds_nodes(attributes):
+        # A synthesizer within another one gets texts that this one has joined.
+        is_inner = any(holds_nodes(attributes_of(each)) for each in run.around())
+        return () if is_inner else _nodes_in(attributes, _found_in(run))
+    if f'"{WINDOWS}"' in str(attributes.get(semconv.OUTPUT_VALUE, "")):
+        return _windows_in(attributes)
+    if found := reranked(attributes):
+        return found
+    return _documents_given(attributes)
+
+
+def passages_of(run: Run) -> Sequence[str]:
+    """Return the text of a tool, or what a builder of a prompt was given as ``context``."""
+    attributes = attributes_of(run)
+    kind, given = kind_of(attributes), attributes.get(semconv.INPUT_VALUE)
+    if kind == semconv.KIND_TOOL and not runs_below(run, RunKind.RETRIEVER):
+        text = _told(attributes)
+        # A tool that only says what it was given has found nothing.
+        is_found = not (_attached(attributes) or is_echo(text, arguments_in(given)))
+        return [text] if is_found else ()
+    found = parsed(given) if kind == semconv.KIND_PROMPT else None
+    named = islice(found.items(), MAX_FIELDS) if is_mapping(found) else ()
+    return [text for name, text in named if isinstance(text, str) and names_evidence(name)]
+
+
+def reranked_in(root: Run) -> list[Document] | None:
+    """Return what the rerankers let through, with what none of them was given.
+
+    None where there was no reranker.
+    """
+    left: list[list[Document]] = []
+    has_reranked = False
+    for run in sorted(root.tree.runs, key=lambda run: run.end or 0):
+        attributes = attributes_of(run)
+        kind = kind_of(attributes)
+        if run.has_ancestor(RunKind.RETRIEVER):
+            continue
+        if kind == semconv.KIND_RETRIEVER:
+            left.append(retrieved(attributes))
+        elif kind == semconv.KIND_RERANKER and (found := reranked(attributes)):
+            has_reranked = True
+            given = {
+                each.text
+                for each in _flattened(attributes, semconv.reranker_input)
+                if isinstance(each.text, str)
+            }
+            # All that was found was given to it, where that is not recorded.
+            others = [e for e in left if given and not any(one.text in given for one in e)]
+            left = [*others, found]
+    return [document for found in left for document in found] if has_reranked else None
+
+
+def _found_in(run: Run) -> list[Document]:
+    """Everything that retrievers have found below the root of a run."""
+    every = map(attributes_of, run.tree.of_kind(RunKind.RETRIEVER))
+    return [document for each in every for document in retrieved(each)]

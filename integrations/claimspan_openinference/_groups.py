@@ -33,19 +33,15 @@ from claimspan_openinference._messages import (
 from claimspan_openinference._questions import has_answer, question_in
 from claimspan_tracing import semconv
 from claimspan_tracing.adapters import (
+    THREAD_KEY,
+    WAITS,
     announced_question,
     is_grade,
     is_list,
     written_evidence,
 )
 
-__all__ = ["THREAD_KEY", "WAITS", "Group", "group_of"]
-
-WAITS: Final = ("GraphInterrupt", "NodeInterrupt")
-"""Exceptions with which a node of LangGraph's ends to wait for a person."""
-
-THREAD_KEY: Final = "thread_id"
-"""Key in the metadata of a graph that keeps its state, and so may go on with it later."""
+__all__ = ["Group", "group_of"]
 
 SPAN_BYTES: Final = 2 * 1024
 """What a span takes beside the values of its attributes, about."""
@@ -226,12 +222,9 @@ class Group:
 
 
 def group_of(span: ReadableSpan, below: list[Group], *, is_full: bool = False) -> Group:
-    """Put a span that has ended on top of what has ended below it.
+    """Put a span of an AI application that has ended on top of what has ended below it.
 
-    Args:
-        span: One of an AI application.
-        below: What has ended below it.
-        is_full: Whether the span itself is kept only where the record is not whole without it.
+    If there are many, the span itself is kept only if the record is not whole without it.
     """
     attributes = span.attributes or {}
     kind = kind_of_span(span)

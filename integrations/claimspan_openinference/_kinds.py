@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from itertools import count
-from typing import Final
+from typing import Final, cast
 
 from opentelemetry.sdk.trace import ReadableSpan
 
 from claimspan_openinference._dialects import MARKS
 from claimspan_tracing import semconv
-from claimspan_tracing.adapters import is_mapping
+from claimspan_tracing.adapters import Run, RunKind, is_mapping
 
 __all__ = [
     "APART",
@@ -19,6 +19,7 @@ __all__ = [
     "MIN_TOOL_TEXT",
     "TEXTS",
     "Attributes",
+    "attributes_of",
     "exception_of",
     "flattened",
     "holds_documents",
@@ -27,6 +28,7 @@ __all__ = [
     "is_marked",
     "kind_of",
     "kind_of_span",
+    "runs_below",
     "starts_agent",
     "told_by",
     "written_in",
@@ -63,6 +65,16 @@ _EVALUATES: Final = re.compile(r"\w*(?:Evaluator|BatchEvalRunner)\.\w+$|\w*EvalC
 their own."""
 
 Attributes = Mapping[str, object]
+
+
+def attributes_of(run: Run) -> Attributes:
+    """The attributes of the span that a run stands for."""
+    return cast(Attributes, run.outputs) if is_mapping(run.outputs) else {}
+
+
+def runs_below(run: Run, kind: RunKind) -> list[Run]:
+    """The runs of a kind that are part of a run."""
+    return [each for each in run.tree.of_kind(kind) if each is not run and each.is_part_of(run)]
 
 
 def is_marked(attributes: Attributes | None) -> bool:

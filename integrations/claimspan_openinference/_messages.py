@@ -18,6 +18,7 @@ from typing import Final
 from claimspan_openinference._kinds import MIN_TOOL_TEXT, Attributes, flattened
 from claimspan_tracing import semconv
 from claimspan_tracing.adapters import (
+    ROLES,
     arguments_of,
     is_echo,
     is_list,
@@ -56,15 +57,6 @@ __all__ = [
     "tool_results",
     "user_turns",
 ]
-
-ROLES: Final = {
-    "human": "user",
-    "ai": "assistant",
-    "model": "assistant",
-    "developer": "system",
-    "function": "tool",
-}
-"""Roles that are called otherwise by some."""
 
 ASSISTANT: Final = "assistant"
 TOOL: Final = "tool"
@@ -379,9 +371,6 @@ def _value(node: ast.expr) -> object:
 
 USER: Final = "user"
 
-_ROLES: Final = frozenset({*ROLES, *ROLES.values(), USER})
-"""Words by which a pair of two texts is known as a message."""
-
 
 def last_turn_in(value: object) -> str:
     """Return what the user said last in an input that is a conversation, or has one.
@@ -425,8 +414,7 @@ def _role_of(message: object) -> str:
 
 
 def _known(role: object) -> str:
-    name = str(role).lower()
-    return ROLES.get(name, name) if name in _ROLES else ""
+    return ROLES.get(str(role).lower(), "")
 
 
 def _text_of(message: object) -> str:

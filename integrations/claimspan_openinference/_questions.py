@@ -7,11 +7,10 @@ of its components.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import islice
-from typing import Final, cast
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
 
-from claimspan_openinference._kinds import Attributes
+from claimspan_openinference._kinds import attributes_of, starts_agent
 from claimspan_openinference._messages import (
     CUT,
     answered,
@@ -20,7 +19,9 @@ from claimspan_openinference._messages import (
     is_conversation,
     is_cut,
     is_shown,
+    last_asked,
     last_turn,
+    last_turn_in,
     parsed,
     prompted,
     shown_event,
@@ -29,9 +30,11 @@ from claimspan_openinference._messages import (
     shown_text,
     shown_texts,
     text_of_parts,
+    user_turns,
 )
 from claimspan_tracing import semconv
 from claimspan_tracing.adapters import (
+    ANSWER_NAMES,
     COMPONENT_ANSWERS,
     COMPONENT_NOTES,
     PASSED_ON,
@@ -43,53 +46,23 @@ from claimspan_tracing.adapters import (
     is_list,
     is_mapping,
     structured_text,
+    texts_in,
     value_at,
 )
 from claimspan_tracing.adapters import fields_of as plain_fields_of
 
 __all__ = [
-    "NOTE_OF_STRUCTURE",
-    "answers_in",
-    "answers_of_components",
+    "answer_to",
     "as_said",
-    "attributes_of",
-    "calls_in_text",
-    "event_answer",
-    "filled_fields",
-    "goes_on",
+    "asked_of",
     "has_answer",
-    "is_of_components",
-    "last_answer",
-    "only_text",
     "question_in",
     "returns_event",
-    "said_last",
-    "started_with",
-    "structured_answer",
 ]
 
 QUERY_KEYS: Final = (
     *QUESTION_NAMES,
-    "query_str",
-    "messages",
-    "current_messages",
-    "text",
-    "prompt",
-    "message",
-)
-RESPONSE_KEYS: Final = (
-    "final_answer",
-    "answer",
-    "answers",
-    "result",
-    "response",
-    "replies",
-    "generation",
-    "output",
-    "output_text",
-    "text",
-    "last_message",
-    "messages",
+    *("query_str", "messages", "current_messages", "text", "prompt", "message"),
 )
 COMMAND: Final = ("graph", "update", "resume", "goto")
 """Fields of LangGraph's ``Command``."""
@@ -97,7 +70,7 @@ COMMAND: Final = ("graph", "update", "resume", "goto")
 GIVEN_ANSWERS: Final = ("prediction", "submission", "answer", "generation", "outputs", "response")
 """Names under which a chain is given an answer, to judge it or to go on from it."""
 
-DEEP_RESPONSE_KEYS: Final = ("answers", "replies", "last_message")
+DEEP_NAMES: Final = ("answers", "replies", "last_message")
 """Those that Haystack's outputs have below the names of its components."""
 
 ALTERNATIVES: Final = ("answers", "replies")
@@ -130,6 +103,92 @@ it was cut, or was not there when the span ended."""
 Part = Mapping[object, object]
 
 
+def asked_of(root: Run, key: Key | None) -> object:
+    """Return the question in the input of a root, or the last message of its user."""
+    attributes = attributes_of(root)
+    if key is None and (said := _asked_of_root(root)):
+        return said
+    given = attributes.get(semconv.INPUT_VALUE)
+    if key is None and _goes_on(given):
+        return _asked_before(root)
+    found = question_in(_started_with(root) or given, key)
+    return found if key is not None else found or _asked_of_agent(root)
+
+
+def _asked_of_root(root: Run) -> str:
+    """What the user said last in the conversation that the root was given."""
+    attributes = attributes_of(root)
+    if root.kind is RunKind.GENERATOR:
+        return last_asked(attributes)
+    if said := last_turn_in(attributes.get(semconv.INPUT_VALUE)):
+        return said
+    # OpenInference's LangChain instrumentor writes the first message of a chain's, and no other.
+    first = last_asked(attributes)
+    talks = (user_turns(attributes_of(run)) for run in root.tree.of_kind(RunKind.GENERATOR))
+    return next((turns[-1] for turns in talks if first and first in turns), first)
+
+
+def _asked_before(root: Run) -> str:
+    """The question in the state of a graph that goes on after an interrupt."""
+    inputs = (attributes_of(run).get(semconv.INPUT_VALUE) for run in root.tree.runs[1:])
+    states = [attributes_of(root).get(semconv.OUTPUT_VALUE), *inputs]
+    kept = [state for state in states if is_mapping(parsed(state)) and not _goes_on(state)]
+    return next((str(said) for state in kept if (said := question_in(state))), "")
+
+
+def _asked_of_agent(root: Run) -> str:
+    """What the user said to the first model, if an agent asked it, or it called a tool."""
+    is_agent = starts_agent(attributes_of(root))
+    for run in root.tree.of_kind(RunKind.GENERATOR):
+        attributes = attributes_of(run)
+        if said := last_asked(attributes):
+            said_back = answered(attributes)
+            is_answer = said_back and not _calls_in_text(said_back)
+            return "" if is_answer and not is_agent else said
+    return ""
+
+
+def answer_to(root: Run, key: Key | None, query_key: Key | None = None) -> object:
+    """Return the answer in the output of a root, or the last completion.
+
+    Args:
+        root: What was asked.
+        key: Where the answer is, as the application says; None tries the usual places.
+        query_key: Where the question is, which is no answer though a state may have it.
+    """
+    attributes = attributes_of(root)
+    given, output = attributes.get(semconv.INPUT_VALUE), attributes.get(semconv.OUTPUT_VALUE)
+    if key is not None:
+        found = answers_in(output, key)[0]
+        return found or _filled_fields(root) or structured_text(last_answer(root))
+    if root.kind is RunKind.GENERATOR:
+        return structured_text(answered(attributes) or last_answer(root))
+    if returns_event(root):
+        return _event_answer(root)
+    # A graph whose state has the question alone has answered nothing yet.
+    if output is not None and output in (NOTHING, given):
+        return ""
+    texts = _answers_of(root, given, output)
+    found = _said_last(root, texts) if len(texts) > 1 else next(iter(texts), "")
+    # The messages of a graph may hold the question alone, and its answer another field.
+    if str(found).strip() == str(asked_of(root, query_key)).strip():
+        found = ""
+    if str(found).startswith(NOTE_OF_STRUCTURE):
+        found = _structured_answer(root) or found
+    return found or _filled_fields(root) or structured_text(last_answer(root))
+
+
+def _answers_of(root: Run, given: object, output: object) -> list[object]:
+    """What may be the answer, in the output of a root."""
+    if not _is_of_components(given, output):
+        return answers_in(output)
+    if found := _answers_of_components(given, output):
+        return found
+    text, reply = _only_text(given, output), last_answer(root)
+    # A word by itself, such as a status, is not what was answered, unless a model said it.
+    return [text] if text and (not reply or " " in text.strip() or text in reply) else []
+
+
 def question_in(value: object, key: Key | None = None) -> object:
     """Return the question in an input.
 
@@ -158,7 +217,7 @@ def as_said(value: object, depth: int = MAX_LEVELS) -> object:
     return [as_said(each, depth - 1) for each in value] if is_list(value) and depth else value
 
 
-def started_with(root: Run) -> Mapping[str, object]:
+def _started_with(root: Run) -> Mapping[str, object]:
     """Return what a workflow of LlamaIndex's was asked with; of a text that was cut the whole."""
     given = parsed(attributes_of(root).get(semconv.INPUT_VALUE))
     event = shown_event(given.get(START)) if is_mapping(given) else None
@@ -177,10 +236,16 @@ def _whole_question(root: Run, shown: object) -> object:
 
 def answers_in(value: object, key: Key | None = None) -> list[object]:
     """Return what may be the answer in an output: several components of Haystack's may give one."""
-    return _found(value, key, RESPONSE_KEYS, DEEP_RESPONSE_KEYS, _said)
+    return _found(value, key, ANSWER_NAMES, DEEP_NAMES, _said)
 
 
-def filled_fields(root: Run) -> str:
+def _answering(root: Run) -> list[Run]:
+    """The models below a root that did not rewrite a query for a retriever."""
+    models = (run for run in root.tree.of_kind(RunKind.GENERATOR) if run is not root)
+    return [run for run in models if not run.has_ancestor(RunKind.RETRIEVER)]
+
+
+def _filled_fields(root: Run) -> str:
     """Return the fields of an output that a model has filled in with one completion, as text.
 
     Without what the root was given. Of a pipeline of Haystack's they stand below the name of a
@@ -192,12 +257,7 @@ def filled_fields(root: Run) -> str:
     fields = fields_of(output)
     asked = fields_of(given)
     new = {name: each for name, each in fields.items() if asked.get(name) != each}
-    models = (run for run in root.tree.of_kind(RunKind.GENERATOR) if run is not root)
-    said = [
-        text
-        for run in models
-        if not run.has_ancestor(RunKind.RETRIEVER) and (text := completed(attributes_of(run)))
-    ]
+    said = [text for run in _answering(root) if (text := completed(attributes_of(run)))]
     parts = [new, *(fields_of(each) for each in new.values())]
     found = (structured_text(filled_in(part, said, fields_of), fields_of) for part in parts)
     return next(filter(None, found), "")
@@ -208,12 +268,7 @@ def fields_of(value: object) -> Mapping[str, object]:
     return {} if _is_document(value) else plain_fields_of(value)
 
 
-def said_under(part: Part, name: str) -> str:
-    """Return what a component of a pipeline has said under a name; empty where it has not."""
-    return _said(_named(part, name))
-
-
-def goes_on(value: object) -> bool:
+def _goes_on(value: object) -> bool:
     """Whether an input asks nothing, and has a graph of LangGraph's go on from a state it keeps."""
     given = parsed(value)
     return given == "null" or (is_mapping(given) and all(name in given for name in COMMAND))
@@ -289,13 +344,10 @@ _ID_NAME: Final = re.compile(r"(?:^|_)ids?$")
 _OBJECT: Final = re.compile(r"<|\w+\(\w+[=:]")
 """How that begins which is no text, but an object as Python shows it."""
 
-MAX_VALUES: Final = 1_000
-"""Values of inputs that are looked at."""
-
 Parts = Sequence[Mapping[object, object]]
 
 
-def is_of_components(given: object, output: object) -> bool:
+def _is_of_components(given: object, output: object) -> bool:
     """Whether input and output of a span are those of a pipeline of Haystack's."""
     read, found = parsed(given), parsed(output)
     if not is_mapping(read) or not is_mapping(read.get("data")) or not is_mapping(found):
@@ -303,24 +355,24 @@ def is_of_components(given: object, output: object) -> bool:
     return bool(found) and all(is_mapping(part) for part in found.values())
 
 
-def answers_of_components(given: object, output: object) -> list[object]:
+def _answers_of_components(given: object, output: object) -> list[object]:
     """Return what may be the answer, of several components that have one under one name.
 
     Replies come in the order in which their components ran. Of any other name the last component
     has the answer, since it may withhold or replace what those before it have said.
     """
-    asked, parts = {*_texts(parsed(given))}, _parts(output)
+    asked, parts = {*texts_in(parsed(given))}, _parts(output)
     for name in COMPONENT_ANSWERS:
         found = [text for part in parts if (text := _said_in(part, name))]
         found = [text for text in found if name not in PASSED_ON or text not in asked]
         if found:
-            return [*found] if name in DEEP_RESPONSE_KEYS else [found[-1]]
+            return [*found] if name in DEEP_NAMES else [found[-1]]
     return []
 
 
-def only_text(given: object, output: object) -> str:
+def _only_text(given: object, output: object) -> str:
     """Return the only text among outputs of unknown names; empty where there are several."""
-    asked, found = {*_texts(parsed(given))}, set[str]()
+    asked, found = {*texts_in(parsed(given))}, set[str]()
     for part in _parts(output):
         names = {str(key) for key in part} - COMPONENT_NOTES
         named = [part[name] for name in names if _ID_NAME.search(name.lower()) is None]
@@ -337,9 +389,9 @@ def _said_in(part: Mapping[object, object], name: str) -> str:
     value = part.get(name)
     last = value[-1] if is_list(value) and value else value
     role = shown_role(last) if isinstance(last, str) else ""
-    if name not in DEEP_RESPONSE_KEYS and role not in ("", "assistant"):
+    if name not in DEEP_NAMES and role not in ("", "assistant"):
         return ""  # a conversation that waits for the assistant
-    return said_under(part, name)
+    return _said(_named(part, name))
 
 
 def _text_of_output(value: object) -> str:
@@ -350,20 +402,8 @@ def _text_of_output(value: object) -> str:
     return "" if _OBJECT.match(value) else value
 
 
-def _texts(value: object) -> Iterator[str]:
-    """The texts in the inputs of a pipeline, at any depth."""
-    waiting: list[object] = [value]
-    for _ in range(MAX_VALUES):
-        if not waiting:
-            return
-        item = waiting.pop()
-        if isinstance(item, str):
-            yield item
-        elif is_mapping(item):
-            waiting += islice(item.values(), MAX_VALUES)
-        elif is_list(item):
-            waiting += item[:MAX_VALUES]
-
+NOTHING: Final = "null"
+"""Output of a function that returned nothing: what a model said in it was not the answer."""
 
 NOTE_OF_STRUCTURE: Final = "Returning structured response: "
 """How the message begins that an agent of LangChain's writes in place of its structured answer."""
@@ -372,12 +412,7 @@ MIN_SEEN: Final = 20
 """Characters of what a model has said by which it is found in what a workflow has returned."""
 
 
-def attributes_of(run: Run) -> Attributes:
-    """The attributes of the span that a run stands for."""
-    return cast(Attributes, run.outputs) if is_mapping(run.outputs) else {}
-
-
-def said_last(root: Run, given: Sequence[object]) -> object:
+def _said_last(root: Run, given: Sequence[object]) -> object:
     """Of several answers the one that was said last, since those before it were thrown away.
 
     What a model made of the first one, such as a title, is none.
@@ -401,7 +436,7 @@ def returns_event(root: Run) -> bool:
     )
 
 
-def event_answer(root: Run) -> str:
+def _event_answer(root: Run) -> str:
     """Return what a workflow has returned; empty if its span holds too little of it."""
     output = str(attributes_of(root).get(semconv.OUTPUT_VALUE, ""))
     found = shown_result(output)
@@ -410,8 +445,7 @@ def event_answer(root: Run) -> str:
         seen = shown_texts(output)
         if not seen or _OBJECT_SHOWN.search(output):
             return structured_text(last_answer(root))
-        models = root.tree.of_kind(RunKind.GENERATOR)[::-1]
-        said = (completed(attributes_of(run)) for run in models)
+        said = (completed(attributes_of(run)) for run in _answering(root)[::-1])
         whole = (text for text in said if all(each in text for each in seen))
         return structured_text(next(whole, ""))
     fields = {name: _whole(root, each) for name, each in fields_of(found).items()}
@@ -435,29 +469,27 @@ def _whole(root: Run, shown: object) -> object:
     outputs = [attributes_of(run).get(semconv.OUTPUT_VALUE) for run in root.tree.runs[:0:-1]]
     texts = [*said, *(each for each in outputs if isinstance(each, str))]
     whole = (text for text in texts if text.startswith(beginning))
-    parts = (text for text in said if _goes_on(beginning, text))
+    parts = (text for text in said if _begins_in(beginning, text))
     return next(whole, None) or next(parts, None)
 
 
-def _goes_on(beginning: str, text: str) -> bool:
+def _begins_in(beginning: str, text: str) -> bool:
     """Whether what is seen ends as a text begins, with words of the workflow's before it."""
     at = beginning.find(text[:MIN_SEEN]) if len(text) >= MIN_SEEN else -1
     return at >= 0 and text.startswith(beginning[at:])
 
 
-def structured_answer(root: Run) -> str:
+def _structured_answer(root: Run) -> str:
     """The structured answer of an agent, which its last model has filled in."""
-    models = (run for run in reversed(root.tree.of_kind(RunKind.GENERATOR)) if run is not root)
-    said = (completed(attributes_of(run)) for run in models)
+    said = (completed(attributes_of(run)) for run in _answering(root)[::-1])
     return structured_text(next(filter(None, said), ""))
 
 
 def last_answer(root: Run) -> str:
     """What the last model said that answered, and that did not rewrite the query."""
-    runs = [run for run in root.tree.of_kind(RunKind.GENERATOR) if run is not root]
-    answering = (run for run in runs[::-1] if not run.has_ancestor(RunKind.RETRIEVER))
-    found = next((said for run in answering if (said := answered(attributes_of(run)))), "")
-    return final_answer(found)
+    said = (answered(attributes_of(run)) for run in _answering(root)[::-1])
+    found = next(filter(None, said), "")
+    return _final_answer(found)
 
 
 _CALL: Final = re.compile(r"^[ \t]*Action:[ \t]*\S.*\n[ \t]*Action Input:", re.MULTILINE)
@@ -465,14 +497,14 @@ _CALL: Final = re.compile(r"^[ \t]*Action:[ \t]*\S.*\n[ \t]*Action Input:", re.M
 _ANSWER: Final = re.compile(r"\s*Thought:.*?\n[ \t]*(?:Final )?Answer:\s*(.+)", re.DOTALL)
 
 
-def calls_in_text(said: str) -> bool:
+def _calls_in_text(said: str) -> bool:
     """Whether a model has called a tool in its text, as an agent without tool calls does."""
     return _CALL.search(said) is not None
 
 
-def final_answer(said: str) -> str:
+def _final_answer(said: str) -> str:
     """Return the answer after a thought; empty for a call, and any other text as it is."""
-    if calls_in_text(said):
+    if _calls_in_text(said):
         return ""
     found = _ANSWER.match(said)
     return found.group(1).strip() if found else said

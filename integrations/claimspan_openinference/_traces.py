@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final
@@ -70,15 +71,9 @@ class TraceTable:
         return len(self._traces)
 
     def start(self, span: ReadableSpan, context: SpanContext, parent: object) -> list[ReadableSpan]:
-        """Note a span that has started.
+        """Note a span that has started, and what its parent is in the application's context.
 
-        Args:
-            span: The span.
-            context: Its ids.
-            parent: What stands for its parent in the application's context.
-
-        Returns:
-            Spans of records that are given up to stay within the bounds.
+        Returns spans of records that are given up to stay within the bounds.
         """
         if context.trace_id in self._given_up:
             return []
@@ -199,6 +194,13 @@ class _Node:
     groups: list[Group] = field(default_factory=list[Group])
     """What has ended below it and is no record by itself, or is part of one that is open."""
 
+    def above(self) -> Iterator[_Node]:
+        """Yield the spans that it stands below, from within."""
+        node = self.parent
+        while node is not None:
+            yield node
+            node = node.parent
+
     @property
     def is_ai(self) -> bool:
         """Whether it is open, and one of an AI application."""
@@ -237,13 +239,7 @@ class OpenTrace:
         return not any(node.groups for node in self._nodes.values() if not node.is_ended)
 
     def start(self, span: ReadableSpan, span_id: int, parent: object) -> None:
-        """Note a span that has started.
-
-        Args:
-            span: The span.
-            span_id: Its id.
-            parent: What stands for its parent in the application's context.
-        """
+        """Note a span that has started, and what its parent is in the application's context."""
         if self._n_started >= MAX_OPEN:
             self.is_lost = True
             return
@@ -278,8 +274,9 @@ class OpenTrace:
         if _ai_above(node) is not None:
             self._hand_up(node, span, span_id, ended)
             return []
-        if (late := _ended_ai_above(node)) is not None:
-            return self._end_late(late, ended)
+        # The topmost AI span above that has ended before its parts.
+        if late := [each for each in node.above() if each.was_ai]:
+            return self._end_late(late[-1], ended)
         if node.was_ai and self._is_streamed(node, ended[0]):
             node.groups = ended
             self._nodes[span_id] = node
@@ -323,11 +320,8 @@ class OpenTrace:
         found: dict[int, ReadableSpan] = {}
         for node in self._nodes.values():
             if any(group.retrieves for group in node.groups):
-                top = node if node.is_ai else _ai_above(node)
-                while top is not None and (above := _ai_above(top)) is not None:
-                    top = above
-                if top is not None and isinstance(top.span, ReadableSpan):
-                    found[id(top)] = top.span
+                top = [each for each in (node, *node.above()) if each.is_ai][-1:]
+                found |= {id(e): e.span for e in top if isinstance(e.span, ReadableSpan)}
         return [*found.values()]
 
     def _with_top(self, node: _Node, span: ReadableSpan) -> Group:
@@ -453,41 +447,20 @@ class OpenTrace:
 
 def _ai_above(node: _Node) -> _Node | None:
     """The nearest open span above that is one of an AI application."""
-    above = node.parent
-    while above is not None and not above.is_ai:
-        above = above.parent
-    return above
+    return next((each for each in node.above() if each.is_ai), None)
 
 
 def _open_above(node: _Node) -> _Node | None:
-    above = node.parent
-    while above is not None and above.is_ended:
-        above = above.parent
-    return above
-
-
-def _ended_ai_above(node: _Node) -> _Node | None:
-    """The topmost AI span above that has ended before its parts."""
-    found, above = None, node.parent
-    while above is not None:
-        found = above if above.was_ai else found
-        above = above.parent
-    return found
+    return next((each for each in node.above() if not each.is_ended), None)
 
 
 def _is_awaited(node: _Node) -> bool:
     """Whether something that was retrieved waits for an answer above."""
-    above = node.parent
-    while above is not None and not any(each.retrieves for each in above.groups):
-        above = above.parent
-    return above is not None
+    return any(group.retrieves for each in node.above() for group in each.groups)
 
 
 def _is_below(node: _Node, other: _Node) -> bool:
-    above = node.parent
-    while above is not None and above is not other:
-        above = above.parent
-    return above is not None
+    return any(each is other for each in node.above())
 
 
 MAX_LATER: Final = 32
@@ -511,14 +484,9 @@ MIN_HANDED_ON: Final = 20
 
 
 def join(groups: list[Group], name: str) -> tuple[list[Group], list[Group]]:
-    """Join retrievals with the answers that rest on them.
+    """Return the records of retrievals with the answers that rest on them, and what is left.
 
-    Args:
-        groups: What has ended side by side, in that order.
-        name: Name of the span that they stand below.
-
-    Returns:
-        The records, and what belongs to none.
+    The groups have ended side by side, below the span of that name, in that order.
     """
     evidence = [each for each in groups if each.retrieves and not each.generates]
     given = [each for each in groups if each.generates and not each.retrieves]

@@ -11,13 +11,19 @@ from typing import Final
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.trace import INVALID_SPAN_CONTEXT, NonRecordingSpan
 
-from claimspan_openinference._groups import WAITS, Group
-from claimspan_openinference._kinds import APART, ENCLOSING, exception_of, kind_of, kind_of_span
+from claimspan_openinference._groups import Group
+from claimspan_openinference._kinds import (
+    APART,
+    ENCLOSING,
+    attributes_of,
+    exception_of,
+    kind_of,
+    kind_of_span,
+)
 from claimspan_openinference._messages import answered
-from claimspan_openinference._questions import attributes_of
-from claimspan_openinference._reader import SpanReader, WaitsForPersonError
+from claimspan_openinference._reader import SpanReader
 from claimspan_tracing import semconv
-from claimspan_tracing.adapters import Run, RunKind, RunTree, request_context
+from claimspan_tracing.adapters import WAITS, Run, RunKind, RunTree, request_context
 
 __all__ = ["tree_of", "tree_of_unfinished"]
 
@@ -139,11 +145,7 @@ class RejectedAnswerError(Exception):
 
 
 def reject_attempts(runs: Sequence[Run]) -> None:
-    """Mark what an engine has tried before it asked again as failed.
-
-    Args:
-        runs: All runs of a tree, in the order of their start.
-    """
+    """Mark what an engine has tried before it asked again as failed, of runs in their order."""
     engines = [run for run in runs if _retrying(run) and run.parent is not None]
     again = [run for run in engines if _is_asked_again(run)]
     for run in runs:
@@ -177,7 +179,7 @@ _KNOWN: Final[dict[str, type[BaseException]]] = {
     "CancelledError": asyncio.CancelledError,
     "KeyboardInterrupt": KeyboardInterrupt,
     "SystemExit": SystemExit,
-    **dict.fromkeys(WAITS, WaitsForPersonError),
+    **{name: type(name, (Exception,), {}) for name in WAITS},
 }
 """Exceptions that are no errors of the application, by name: a span tells no more of them."""
 
@@ -187,7 +189,7 @@ def error_of(span: ReadableSpan) -> type[BaseException] | None:
     found = _KNOWN.get(exception_of(span))
     if span.status.is_ok:
         # An instrumentation may take a wait for no error; what was caught is none.
-        return found if found is WaitsForPersonError else None
+        return found if exception_of(span) in WAITS else None
     return found or RuntimeError
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from langchain.agents import create_agent
 from langchain.agents.middleware import ModelRequest, dynamic_prompt
+from langchain_core.documents import Document
 from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.output_parsers import StrOutputParser
@@ -43,6 +44,21 @@ def test_an_agent_has_read_the_documents_that_its_tool_keeps(
     assert asked(record) == (TOWER, HIGH)
     assert texts(record) == FACTS[:2]
     assert [chunk.id for chunk in record.job.record.chunks] == ["d0", "d1"]
+
+
+@every_way
+def test_chunks_stand_in_the_order_in_which_a_reranker_has_put_them(
+    way: Way, monitor: InMemoryMonitor
+) -> None:
+    def rerank(found: list[Document]) -> list[Document]:
+        return found[::-1]
+
+    shelf = Shelf(documents=documents(*FACTS[:3]))
+    way(rag(found=shelf | RunnableLambda(rerank)), TOWER, config(monitor))
+
+    (record,) = monitor.records(20)
+    assert texts(record) == FACTS[2::-1]
+    assert [chunk.id for chunk in record.job.record.chunks] == ["d2", "d1", "d0"]
 
 
 def test_the_plain_text_of_a_tool_is_a_chunk_and_says_so(monitor: InMemoryMonitor) -> None:

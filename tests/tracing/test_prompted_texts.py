@@ -15,8 +15,7 @@ from claimspan_tracing.capture.runs import Document, Retrieval, Run, RunKind, Ru
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.observed import ObservedReader
 from claimspan_tracing.read.answering import Generated, answering
-from claimspan_tracing.read.candidates import Candidates
-from claimspan_tracing.read.context import Context, find_context
+from claimspan_tracing.read.context import Candidates, Context, find_context
 from claimspan_tracing.read.prompts import Prompts, unexplained
 from claimspan_tracing.text import MAX_JOINED
 

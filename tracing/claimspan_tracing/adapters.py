@@ -51,7 +51,6 @@ from claimspan_tracing.environment import AutoInstrumentor
 from claimspan_tracing.grades import (
     begins_with_grade,
     is_grade,
-    is_review,
     says_grade,
 )
 from claimspan_tracing.guard import Guard, safe_text
@@ -76,11 +75,14 @@ from claimspan_tracing.read.handwritten import (
 )
 from claimspan_tracing.read.passages import acknowledges, is_echo
 from claimspan_tracing.read.vocabulary import (
+    ANSWER_NAMES,
     COMPONENT_ANSWERS,
     COMPONENT_NOTES,
     PASSED_ON,
     QUESTION_NAMES,
+    ROLES,
 )
+from claimspan_tracing.read.waiting import THREAD_KEY, WAITS, waits_for_person
 from claimspan_tracing.records import Stage
 from claimspan_tracing.redact.redaction import Redactor
 from claimspan_tracing.remote import RemoteEvaluation, judge_spool
@@ -100,12 +102,16 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ANSWER_FIELDS",
+    "ANSWER_NAMES",
     "COMPONENT_ANSWERS",
     "COMPONENT_NOTES",
     "EXIT_TIMEOUT",
     "NOT_KNOWN",
     "PASSED_ON",
     "QUESTION_NAMES",
+    "ROLES",
+    "THREAD_KEY",
+    "WAITS",
     "AttachedPipeline",
     "AutoInstrumentor",
     "Backend",
@@ -156,7 +162,6 @@ __all__ = [
     "is_grade",
     "is_list",
     "is_mapping",
-    "is_review",
     "is_stream_left",
     "is_suppressed",
     "is_suppressed_by_us",
@@ -189,6 +194,7 @@ __all__ = [
     "unread_traces",
     "value_at",
     "wait_until_idle",
+    "waits_for_person",
     "warn_of_no_exporter",
     "warn_of_several",
     "write_beside",

@@ -99,6 +99,31 @@ class Run:
             run = run.parent
         return run
 
+    @property
+    def read_by(self) -> Reader:
+        """The reader of the framework that the run is of."""
+        return self.reader or self.tree.reader
+
+    @property
+    def is_completed(self) -> bool:
+        """Whether the run has ended without an error."""
+        return self.end is not None and self.error is None
+
+    @property
+    def was_thrown_away(self) -> bool:
+        """Whether it failed or is part of an attempt that did, which something made up for."""
+        run = self
+        while run.parent is not None:
+            if run.error is not None and issubclass(run.error, Exception):
+                return True
+            run = run.parent
+        return False
+
+    @property
+    def counts(self) -> bool:
+        """Whether what a generator run said may have reached the answer."""
+        return self.is_completed and not self.was_thrown_away
+
     def failed_with(self, kind: type[BaseException]) -> bool:
         """Whether an exception of a type, or of one below it, ended the run."""
         return self.error is not None and issubclass(self.error, kind)

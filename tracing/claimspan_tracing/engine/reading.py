@@ -22,7 +22,6 @@ from claimspan_tracing.engine.feedback import FeedbackDesk
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.job import Job, Outcome
 from claimspan_tracing.options import Settings
-from claimspan_tracing.read.candidates import reader_of
 from claimspan_tracing.read.job_reader import asked_nothing, read_job
 from claimspan_tracing.read.splitting import split
 from claimspan_tracing.records import Event, Record, Records
@@ -162,7 +161,7 @@ class Reading:
 
     def _open_inner(self, tree: RunTree, query: Run) -> None:
         """Take the runs of a query out of a tree, and queue them as a record of their own."""
-        inner = RunTree(tree.span, reader_of(query), tree.context, closed=True)
+        inner = RunTree(tree.span, query.read_by, tree.context, closed=True)
         with self.guard:
             inner.span = self._start(tree, query)
         if inner.span is tree.span:  # no span, and hence no record

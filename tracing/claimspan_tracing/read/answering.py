@@ -11,8 +11,10 @@ from typing import Final
 from claimspan.text.structured import structured_text
 from claimspan_tracing.grades import says_grade
 from claimspan_tracing.read.prompts import Prompts
+from claimspan_tracing.text import MAX_JOINED
 
 __all__ = [
+    "MAX_PROMPT_BYTES",
     "MIN_HANDED_ON",
     "Generated",
     "answering",
@@ -26,9 +28,11 @@ __all__ = [
 MIN_HANDED_ON: Final = 20
 """Characters of a completion from which on its words in a later prompt are no coincidence."""
 
+MAX_PROMPT_BYTES: Final = 4 * MAX_JOINED
+"""Bytes of a prompt that is looked into: whatever its characters are, as many as are joined."""
+
 MAX_GENERATIONS: Final = 100
 """Generations of one query that are looked at, the last ones: each is compared with each."""
-
 
 MIN_GRADE: Final = 0.2
 """Share of a response that a "no" makes up if it is the answer, as in "Answer: no"."""
@@ -118,7 +122,9 @@ def answering(
     may_answer = [each for each in generations if not each.is_in_retriever]
     shares = [_share(each.completion, response) for each in may_answer]
     if not any(shares):
-        shares = [_shared_words(each.completion, response) for each in may_answer]
+        # By the words that both have in a row: its marks or citations may have been edited.
+        words = Prompts([response])
+        shares = [words.share_of(each.completion) for each in may_answer]
     if not any(shares):
         return may_answer
     nearest = _unchecked(max(range(len(shares)), key=lambda at: (shares[at], at)), may_answer)
@@ -179,14 +185,6 @@ def _share(completion: str, response: str) -> float:
 def _part_of(said: str, response: str) -> float:
     short, long = sorted((said, response), key=len)
     return len(short) / len(long) if short and short in long else 0.0
-
-
-def _shared_words(completion: str, response: str) -> float:
-    """The share of the longer text that both have in a row, if it is most of the shorter one.
-
-    As of an answer whose marks or citations were edited.
-    """
-    return Prompts([response]).share_of(completion)
 
 
 def _is_part(each: Generated, last: Generated, response: str) -> bool:

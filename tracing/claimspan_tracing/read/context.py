@@ -2,30 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import chain, islice
 from typing import Final, Literal
 
 from claimspan.text.shown import without_shown
 from claimspan_tracing import semconv
-from claimspan_tracing.capture.runs import Document
+from claimspan_tracing.capture.runs import Document, Retrieval, Run, RunKind, RunTree
+from claimspan_tracing.guard import Guard
 from claimspan_tracing.read.answering import (
     MIN_HANDED_ON,
     Generated,
     answering,
     gave,
+    is_no_answer,
     is_quoted,
     may_have_given,
 )
-from claimspan_tracing.read.candidates import Candidates
 from claimspan_tracing.read.handwritten import written_evidence
 from claimspan_tracing.read.passages import finds_nothing
 from claimspan_tracing.read.printed_fields import with_printed_fields
 from claimspan_tracing.read.prompts import Prompts, unexplained
+from claimspan_tracing.read.values import NOTHING, try_read
 from claimspan_tracing.text import MAX_JOINED, MAX_KEY_BYTES, bounded
 
-__all__ = ["Context", "find_context"]
+__all__ = ["Candidates", "Context", "find_context"]
 
 ContextSource = Literal["prompt", "last_documents", "retriever"]
 """The values of ``claimspan.context.source``."""
@@ -38,6 +41,9 @@ MAX_PASSAGES: Final = 100
 
 MAX_FIELDS: Final = 30
 """Fields of a document's metadata in which a form of its text with more around it is looked for."""
+
+NO_TEXTS: Final[Sequence[str]] = ()
+NO_DOCUMENTS: Final[Sequence[Document]] = ()
 
 FROM_PROMPT: Final = "prompt"
 """Marks a chunk that is no document, but a text that the prompt has."""
@@ -54,7 +60,7 @@ class Context:
     """What the generator read."""
 
     documents: Sequence[Document] | None
-    """In the order of their retrieval; None for all that was retrieved."""
+    """As they were handed on, and then as they were retrieved; None for all that was retrieved."""
 
     source: ContextSource
     """How that is known."""
@@ -111,7 +117,7 @@ def find_context(
     if not found and is_by_hand and response.strip():
         texts = [text for each in answers for text in _said_now(each, query)]
         system = [text for each in answers for text in each.system]
-        is_all = is_whole and _is_nothing_seen(candidates)
+        is_all = is_whole and candidates.is_by_hand and next(candidates.documents(), None) is None
         written = written_evidence(texts, query, is_all=is_all, system=system)
         found = [*map(_from_prompt, dict.fromkeys(written))]
     if found:
@@ -144,6 +150,11 @@ def _evidence(
     for each in handed_on:
         prompts.write(each.completion, each.words)
     documents = _once(chain(candidates.named or (), candidates.documents()))
+    # As they were handed on: a reranker has put the likelier ones first.
+    order = candidates.in_order()
+    if order and order != [each.text for each in documents]:
+        place = {text: at for at, text in enumerate(order)}
+        documents.sort(key=lambda each: place.get(each.text, len(order)))
     texts = [str(document.text) for document in documents]
     n_characters = sum(map(len, texts))
     is_cut = len(documents) >= MAX_CANDIDATES or n_characters >= MAX_CANDIDATES_CHARACTERS
@@ -177,11 +188,6 @@ def _evidence(
     rest += unexplained([text for text in passages if text not in results], known)
     cut = f"the first {len(documents):,} documents were looked for" if is_cut else ""
     return [*_without_parts(found), *map(_from_prompt, dict.fromkeys(rest))], cut
-
-
-def _is_nothing_seen(candidates: Candidates) -> bool:
-    """Whether neither a retriever nor a document is among the runs."""
-    return candidates.is_by_hand and next(iter(candidates.documents()), None) is None
 
 
 def _said_now(generation: Generated, query: str) -> Sequence[str]:
@@ -271,3 +277,130 @@ def _without_parts(found: Sequence[Document]) -> list[Document]:
         if not any(id_ and form != other and form in other for other in same[id_])
         and (first[form] == at or (id_ and ids[first[form]] not in ("", id_)))
     ]
+
+
+# --- what the runs show ---------------------------------------------------------------------------
+
+
+class Candidates:
+    """What a generator may have read, as the runs of a tree show it. Read only if needed."""
+
+    def __init__(
+        self,
+        tree: RunTree,
+        retrievals: Sequence[tuple[Run, Retrieval]],
+        guard: Guard,
+        named: Sequence[Document] | None = None,
+        *,
+        is_by_hand: bool = False,
+    ) -> None:
+        """Look at the runs that are no part of an attempt that was thrown away.
+
+        Args:
+            tree: The runs.
+            retrievals: What was retrieved in them.
+            guard: Counts the faults of readers.
+            named: What the pipeline itself says that its generator was given; None if it does not.
+            is_by_hand: Whether no retriever was seen: a prompt may have evidence of its own.
+        """
+        self.named: Final = named
+        self.is_by_hand: Final = is_by_hand
+        self._tree: Final = tree
+        self._guard: Final = guard
+        self._retrievals: Final = [each for run, each in retrievals if not run.was_thrown_away]
+        # Nor are those below a retriever: it hands on what they have found.
+        self._steps: Final = [
+            (run, run.read_by)
+            for run in tree.runs
+            if not (run.kind is RunKind.RETRIEVER or run.has_ancestor(RunKind.RETRIEVER))
+            and not run.was_thrown_away
+        ]
+        asking = (run for run in tree.runs if run.kind is RunKind.GENERATOR)
+        asks = any(run.has_ancestor(RunKind.RETRIEVER) for run in asking)
+        inner = (run for run in tree.of_kind(RunKind.RETRIEVER) if asks)
+        self._inner: Final = [run for run in inner if run.has_ancestor(RunKind.RETRIEVER)]
+
+    @cached_property
+    def _given(self) -> list[Sequence[Document]]:
+        """The documents that each step was given."""
+        return [
+            try_read(self._guard, reader.given_documents, run, NO_DOCUMENTS)
+            for run, reader in self._steps
+        ]
+
+    def documents(self) -> Iterator[Document]:
+        """Return every document that was retrieved, given to a run, or returned by one."""
+        return chain.from_iterable(self._lists())
+
+    def _lists(self) -> Iterator[Sequence[Document]]:
+        for each in self._retrievals:
+            yield each.documents
+        for (run, reader), given in zip(self._steps, self._given, strict=True):
+            yield given
+            found = try_read(self._guard, reader.unreported_retrieval, run, None)
+            if found is not None:
+                yield found.documents
+        # What a model within a retriever has put into words of its own.
+        for run in self._inner:
+            yield try_read(self._guard, run.read_by.retrieval, run, NOTHING).documents
+
+    def passages(self) -> list[str]:
+        """Return every text that may be evidence, and is no document."""
+        found: list[str] = []
+        for run, reader in self._steps:
+            found += try_read(self._guard, reader.passages, run, NO_TEXTS)
+        return found
+
+    def _handed_on(self) -> list[Sequence[Document]]:
+        """The lists of documents that were handed on before the answer."""
+        models = self._tree.of_kind(RunKind.GENERATOR)
+        outermost = (run.start for run in models if not run.has_ancestor(RunKind.GENERATOR))
+        until = max(outermost, default=None)  # without any, a function of the user's has answered
+        pairs = zip(self._steps, self._given, strict=True)
+        return [given for (run, _), given in pairs if until is None or run.start <= until]
+
+    def in_order(self) -> Sequence[object]:
+        """Return the texts of documents, each once, in the order in which they came in the end."""
+        texts = [each.text for given in self._handed_on() for each in given]
+        # What is no text may do anything if it is compared.
+        last = dict.fromkeys([text for text in reversed(texts) if text.__class__ is str])
+        return [*last][::-1]
+
+    def last_given(self) -> Sequence[Document] | None:
+        """Return the last list of documents that was handed on before the answer.
+
+        None if there is none. A list that lacks everything of one retriever is one of several
+        that were handed on side by side, and cannot be all that was read.
+        """
+        given = next(filter(None, reversed(self._handed_on())), NO_DOCUMENTS)
+        texts = {str(document.text) for document in given}
+        lists = [{str(each.text) for each in one.documents} for one in self._retrievals]
+        return given if given and all(texts & each for each in lists if each) else None
+
+    def is_written_alone(self, response: str) -> bool:
+        """Whether code put the response together from nothing that was found, as a refusal is.
+
+        No model has said it. The run that did is the first one that returned it. It was given no
+        evidence, and of what it has found itself models have said no more than how good it is.
+        """
+        said = response.strip()
+        kinds = RunKind.CHAIN, RunKind.TOOL
+        steps = zip(self._steps, self._given, strict=True)
+        chains = [(*e, given) for e, given in steps if e[0].kind in kinds and e[0].is_completed]
+        nothing: object = ""
+        for run, reader, given in sorted(chains, key=lambda each: each[0].end or 0):
+            if str(try_read(self._guard, reader.response, run, nothing)).strip() == said:
+                texts = try_read(self._guard, reader.passages, run, NO_TEXTS)
+                is_given = bool(given) or any(t.strip() != said for t in texts)
+                return not is_given and self._has_graded(run)
+        return False
+
+    def _has_graded(self, run: Run) -> bool:
+        """Whether models said grades alone of what a run has found itself, if it has found any."""
+        inner = [run, *run.below()]
+        found = max((each.start for each in inner if each.kind is RunKind.RETRIEVER), default=None)
+        models = [each for each in inner if each.kind is RunKind.GENERATOR]
+        later = [each for each in models if found is None or each.start >= found]
+        said = [try_read(self._guard, each.read_by.generation, each, None) for each in later]
+        grades = [is_no_answer(str(each.completion)) for each in said if each is not None]
+        return all(grades) and (found is None or bool(grades))

@@ -589,13 +589,8 @@ def _without_orders(text: str) -> str:
 def labelled_question(query: str, generations: Sequence[Generated]) -> str:
     """Return the question of a query that is itself a prompt with evidence.
 
-    Args:
-        query: What the run was given.
-        generations: What models have read.
-
-    Returns:
-        The one question that a label or a tag announces; the query itself if there is none or
-        several, or if the query is no prompt with evidence.
+    It is the one question that a label or a tag announces; the query itself if there is none or
+    several, or if the query is no such prompt.
     """
     given = query.strip()
     told = {text.strip() for each in generations for text in (each.prompt, *each.told)}

@@ -33,34 +33,24 @@ from claimspan_tracing.job import (
     union_of,
 )
 from claimspan_tracing.model_calls import provider_of
-from claimspan_tracing.read.answering import Generated, gave, may_have_given
-from claimspan_tracing.read.candidates import (
-    Candidates,
-    counts,
-    is_completed,
-    reader_of,
-    try_read,
-    was_thrown_away,
-)
-from claimspan_tracing.read.context import Context, find_context
+from claimspan_tracing.read.answering import MAX_PROMPT_BYTES, Generated, gave, may_have_given
+from claimspan_tracing.read.context import Candidates, Context, find_context
 from claimspan_tracing.read.handwritten import labelled_question
 from claimspan_tracing.read.passages import found_by_tools
 from claimspan_tracing.read.splitting import Split, asked_of, told_question
 from claimspan_tracing.read.values import (
+    NOTHING,
     Part,
     Values,
     bounded_chunks,
     bounded_runs,
     first_chunks,
     read_messages,
+    try_read,
 )
-from claimspan_tracing.text import MAX_JOINED, MAX_TEXT_BYTES, Walk, clean, join_bounded, to_json
+from claimspan_tracing.text import MAX_TEXT_BYTES, Walk, clean, join_bounded, to_json
 
 __all__ = ["asked_nothing", "read_job"]
-
-MAX_PROMPT_BYTES: Final = 4 * MAX_JOINED
-"""Bytes of a prompt in which chunks are looked for: whatever its characters are, it has as many as
-are joined."""
 
 ASSISTANT: Final = "assistant"
 """Role of a message that a model has written."""
@@ -85,8 +75,6 @@ CONTEXT_KEYS: Final = (semconv.SESSION_ID, semconv.USER_ID, semconv.TAGS)
 
 ATTRIBUTE_KEYS: Final = (*semconv.SESSION_KEYS, *semconv.USER_KEYS, semconv.TAGS)
 """Keys of the metadata whose values are attributes by themselves."""
-
-_NOTHING: Final = Retrieval(None, ())
 
 MAX_NAME_BYTES: Final = 256
 """Bytes kept of what a provider calls a response, its model and its end."""
@@ -120,7 +108,7 @@ def read_job(
     # First, since samplers decide on it: chunks may use up what may be walked.
     metadata = _attached_to(tree, of)
     read = _read_runs(tree, of)
-    generated = _generated(read.generations, of)
+    generated = [_as_generated(run, each, of) for run, each in read.generations if run.counts]
     query = of.text(try_read(guard, reader.query, root, None))
     with guard:
         query = labelled_question(query, generated)
@@ -203,11 +191,6 @@ def _asked(
     return asked
 
 
-def _generated(generations: Sequence[tuple[Run, Generation]], of: Values) -> list[Generated]:
-    """Those that ended well."""
-    return [_as_generated(run, each, of) for run, each in generations if counts(run)]
-
-
 def _as_generated(run: Run, generation: Generation, of: Values) -> Generated:
     told: list[str] = []
     system: list[str] = []
@@ -257,7 +240,7 @@ def _chunks(context: Context, read: _ReadRuns, of: Values) -> tuple[tuple[Chunk,
     if context.documents is not None:
         found = context.documents
         return first_chunks([of.chunk(each)[0] for each in found[:MAX_CHUNKS]]), len(found)
-    kept = [each for run, each in read.retrievers if not was_thrown_away(run)]
+    kept = [each for run, each in read.retrievers if not run.was_thrown_away]
     different = {(chunk.id, chunk.text) for each in kept for chunk in each.chunks}
     cut_off = sum(each.found - len(each.chunks) for each in kept)
     return union_of(kept), len(different) + cut_off
@@ -271,7 +254,7 @@ def _rewritten(
     asked = [
         _asked_within(run, tree, of) or each.query
         for run, each in read.retrievers
-        if not was_thrown_away(run) and any(chunk.id in ids for chunk in each.chunks)
+        if not run.was_thrown_away and any(chunk.id in ids for chunk in each.chunks)
     ]
     last = asked[-1] if asked else ""
     return "" if last.split() == query.split() else last
@@ -280,7 +263,7 @@ def _rewritten(
 def _asked_within(retriever: Run, tree: RunTree, of: Values) -> str:
     """What a retriever asks another one, if it puts one question into other words."""
     runs = [run for run in tree.of_kind(RunKind.RETRIEVER) if run.parent is retriever]
-    found = [try_read(of.guard, reader_of(run).retrieval, run, None) for run in runs]
+    found = [try_read(of.guard, run.read_by.retrieval, run, None) for run in runs]
     asked = {of.text(each.query) for each in found if each is not None}
     return asked.pop() if len(asked) == 1 else ""
 
@@ -366,12 +349,12 @@ class _ReadRuns:
 def _read_runs(tree: RunTree, of: Values) -> _ReadRuns:
     # The outermost of each kind: an inner retriever hands its documents to the outer one.
     retrievals = [
-        (run, try_read(of.guard, reader_of(run).retrieval, run, _NOTHING))
+        (run, try_read(of.guard, run.read_by.retrieval, run, NOTHING))
         for run in tree.of_kind(RunKind.RETRIEVER)
         if not run.has_ancestor(RunKind.RETRIEVER)
     ]
     generations = [
-        (run, try_read(of.guard, reader_of(run).generation, run, Generation()))
+        (run, try_read(of.guard, run.read_by.generation, run, Generation()))
         for run in tree.of_kind(RunKind.GENERATOR)
         if not run.has_ancestor(RunKind.GENERATOR)
     ]
@@ -391,7 +374,7 @@ def _unreported(tree: RunTree, of: Values) -> list[Part]:
     # By their end, and without the root: documents pass through many runs, and the one that ended
     # first is where they came from.
     for run in sorted(tree.runs[1:], key=lambda run: run.end or 0):
-        found = try_read(of.guard, reader_of(run).unreported_retrieval, run, None)
+        found = try_read(of.guard, run.read_by.unreported_retrieval, run, None)
         read = None if found is None else _retriever_run(run, found, of)
         if read is not None and not seen.issuperset(c.id for c in read.chunks):
             seen.update(chunk.id for chunk in read.chunks)
@@ -406,7 +389,7 @@ def _retriever_run(run: Run, retrieval: Retrieval, of: Values) -> RetrieverRun:
         started=run.start,
         ended=run.end or of.ended,
         error_type=_error_type_of(run),
-        completed=is_completed(run),
+        completed=run.is_completed,
         span_id=_span_id(run),
         query=of.text(retrieval.query),
         chunks=tuple([chunk for chunk, _ in kept]),
@@ -422,7 +405,7 @@ def _generator_run(run: Run, generation: Generation, of: Values) -> GeneratorRun
         started=run.start,
         ended=run.end or of.ended,
         error_type=_error_type_of(run),
-        completed=is_completed(run),
+        completed=run.is_completed,
         span_id=_span_id(run),
         prompt=of.text(generation.prompt),
         completion=of.text(generation.completion),
@@ -508,7 +491,8 @@ def _result_of(
         return _Result(Status.NO_ANSWER, UNTOLD)
     names_answer = try_read(guard, tree.reader.names_answer, tree.root, True)
     if not names_answer and _is_repeated(chunks, generations, response):
-        return _Result(Status.NO_ANSWER, _why_repeated(chunks, generations))
+        was_told = any(chunk.text in each.prompt for chunk in chunks for each in generations)
+        return _Result(Status.NO_ANSWER, REPEATED if was_told else NOTHING_ASKED)
     return _Result(None)
 
 
@@ -553,11 +537,6 @@ def _lacking(retrievers: Sequence[tuple[Run, RetrieverRun]]) -> str:
         return "no retriever ran"
     is_empty = not any(run.chunks for _, run in retrievers)
     return "the retriever returned no chunks" if is_empty else "no chunk reached the generator"
-
-
-def _why_repeated(chunks: Sequence[Chunk], generations: Sequence[Generated]) -> str:
-    was_told = any(chunk.text in each.prompt for chunk in chunks for each in generations)
-    return REPEATED if was_told else NOTHING_ASKED
 
 
 def _is_repeated(chunks: Sequence[Chunk], generations: Sequence[Generated], response: str) -> bool:

@@ -35,10 +35,6 @@ def is_echo(result: str, arguments: Iterable[object]) -> bool:
 
     What a model writes for itself, such as a thought or a plan, would support its own answer. Nor
     is there more in a result which says that something was done with the arguments.
-
-    Args:
-        result: What the tool returned.
-        arguments: What the model gave it.
     """
     text = result.strip()
     given = [each.strip() for each in arguments if isinstance(each, str) and each.strip()]
@@ -135,9 +131,6 @@ def acknowledges(text: str) -> bool:
     """Whether a text says that something was done, and nothing else, as what a tool returns does.
 
     Of any other text each may be what was asked: "shipped" is where an order is.
-
-    Args:
-        text: What a tool returned, or a pipeline.
     """
     if len(text) > MAX_ACKNOWLEDGED:
         return False
@@ -182,15 +175,11 @@ def _is_good(value: object) -> bool:
 
 def _fields(text: str) -> dict[str, object]:
     """The fields of a JSON object, or of what ``str`` makes of a dict; nothing of anything else."""
-    for form in (text, _as_json(text)):
+    as_json = text.replace("'", '"').replace("True", "true").replace("False", "false")
+    for form in (text, as_json.replace("None", "null")):
         try:
             found: object = json.loads(form)
         except (ValueError, RecursionError):
             continue
         return {str(key): value for key, value in found.items()} if is_mapping(found) else {}
     return {}
-
-
-def _as_json(text: str) -> str:
-    plain = text.replace("'", '"')
-    return plain.replace("True", "true").replace("False", "false").replace("None", "null")

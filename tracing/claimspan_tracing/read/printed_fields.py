@@ -64,14 +64,8 @@ def with_printed_fields(
     """Return documents with the fields that prompts print beside their text, before it.
 
     Fields of their metadata, and lines of the same paragraph with a number. Only those that the
-    response has and no document's text does, so that a usual record stays as it is.
-
-    Args:
-        documents: What was read.
-        prompts: What the model was told, each message by itself: what an assistant has said
-            before is no evidence.
-        response: What it answered.
-        query: What was asked, which is no evidence.
+    response has and no document's text does, so that a usual record stays as it is. Neither the
+    query is evidence nor what an assistant has said before: the prompts are without that.
     """
     numbers = _numbers_beside(documents, prompts, response, query)
     texts = [str(each.text) for each in documents]
@@ -136,12 +130,12 @@ def _lines_with(numbers: Sequence[str], around: Sequence[str], query: str) -> li
     return [
         line
         for line in dict.fromkeys(lines)
-        if any(_tells(line, number) for number in numbers) and not (query and query in line)
+        if any(
+            _has_word(line, number) and not _CITED.search(line.partition(number)[0])
+            for number in numbers
+        )
+        and not (query and query in line)
     ]
-
-
-def _tells(line: str, number: str) -> bool:
-    return _has_word(line, number) and _CITED.search(line.partition(number)[0]) is None
 
 
 def _answered(document: Document, response: str) -> Iterator[tuple[str, str]]:

@@ -466,12 +466,7 @@ class Prompts:
             at = self._words.line.find(words.line, at + 1)
 
     def _runs(self, words: _Words, most: int) -> Iterator[_Run]:
-        """Yield the longest runs of a text, free ones first.
-
-        Args:
-            words: Those of the text.
-            most: The last of the marks that a word in the prompts may have.
-        """
+        """Yield the longest runs of a text over words with a mark up to ``most``, free first."""
         state = self._state
         rows = [*_rows_of(words.words)]
         at, next_place, left = 0, -1, MAX_PLACES * len(rows)

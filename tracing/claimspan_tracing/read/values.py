@@ -6,10 +6,10 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import Final
+from typing import Final, TypeVar
 
 from claimspan import Chunk
-from claimspan_tracing.capture.runs import Document, Run
+from claimspan_tracing.capture.runs import Document, Retrieval, Run
 from claimspan_tracing.guard import Guard
 from claimspan_tracing.job import (
     MAX_CHUNKS,
@@ -33,12 +33,14 @@ from claimspan_tracing.text import (
 __all__ = [
     "MAX_CHUNKS_BYTES",
     "MAX_RUNS",
+    "NOTHING",
     "Part",
     "Values",
     "bounded_chunks",
     "bounded_runs",
     "first_chunks",
     "read_messages",
+    "try_read",
 ]
 
 MAX_RUNS: Final = 200
@@ -50,6 +52,10 @@ MAX_CHUNKS_BYTES: Final = 1024 * 1024
 SYSTEM: Final = "system"
 ROLES: Final = frozenset({SYSTEM, "user", "assistant", "tool"})
 
+NOTHING: Final = Retrieval(None, ())
+
+_T = TypeVar("_T")
+
 Part = tuple[Run, RetrieverRun | GeneratorRun]
 """A run, and what is kept of it."""
 
@@ -57,6 +63,16 @@ Said = Sequence[tuple[object, object]]
 """Role and text of each message, before cleaning."""
 
 _Known = dict[tuple[int, ...], tuple[Document, Chunk, str]]
+
+
+def try_read(guard: Guard, read: Callable[[Run], _T], run: Run, default: _T) -> _T:
+    """Return what a method of a reader finds in a run, or the default if it raises."""
+    # Not ``with guard``: entering a block of ``try`` costs nothing, and a record has many.
+    try:
+        return read(run)
+    except Exception as error:  # noqa: BLE001 - an object of the application's may raise anything
+        guard.swallow(error)
+        return default
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,9 +123,7 @@ class Values:
     def text(self, value: object, max_bytes: int | None = None) -> str:
         """Return a text, cleaned and bounded; each object is cleaned once.
 
-        Args:
-            value: What a reader found.
-            max_bytes: None for the bound of any text, and the margin beyond it.
+        Without ``max_bytes`` its bound is that of any text, and the margin beyond it.
         """
         limit = MAX_TEXT_BYTES + self.margin if max_bytes is None else max_bytes
         # Short, ASCII and of one line, as ids and most values are: nothing is to be done.

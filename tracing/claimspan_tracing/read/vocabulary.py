@@ -8,11 +8,33 @@ from __future__ import annotations
 import re
 from typing import Final
 
-__all__ = ["COMPONENT_ANSWERS", "COMPONENT_NOTES", "PASSED_ON", "QUESTION_NAMES"]
+__all__ = [
+    "ANSWER_NAMES",
+    "COMPONENT_ANSWERS",
+    "COMPONENT_NOTES",
+    "PASSED_ON",
+    "QUESTION_NAMES",
+    "ROLES",
+]
+
+ROLES: Final = {
+    **dict.fromkeys(("system", "developer"), "system"),
+    **dict.fromkeys(("user", "human"), "user"),
+    **dict.fromkeys(("assistant", "ai", "model", "chatbot"), "assistant"),
+    **dict.fromkeys(("tool", "function"), "tool"),
+}
+"""What frameworks call who has said a message, to OpenInference's role."""
 
 QUESTION_NAMES: Final = ("question", "query", "input", "user_input", "user_query")
 """Names of inputs that hold the question, the surest first."""
 
+ANSWER_NAMES: Final = (
+    # Where an agent and ``with_structured_output`` of LangChain's keep what a user sees.
+    *("structured_response", "parsed", "final_answer", "answer", "answers", "result", "response"),
+    *("final_response", "replies", "output", "output_text", "text", "generation", "last_message"),
+    "messages",
+)
+"""Names of outputs of chains and graphs that hold an answer, the surest first."""
 
 COMPONENT_ANSWERS: Final = (
     *("answers", "answer", "final_answer", "replies", "last_message", "messages", "validated"),
