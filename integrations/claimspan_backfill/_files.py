@@ -9,7 +9,6 @@ from __future__ import annotations
 import gzip
 import json
 import sqlite3
-import tempfile
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import closing
@@ -71,11 +70,9 @@ class FileSource:
 
     def pages(self, window: Window) -> Iterator[Page]:
         """Yield the traces of all files, oldest first."""
-        with (
-            tempfile.TemporaryDirectory(prefix="claimspan-backfill-") as folder,
-            closing(sqlite3.connect(Path(folder, "parts.db"), isolation_level=None)) as database,
-        ):
-            # It is thrown away at the end, and need not survive a crash.
+        # Without a name: SQLite's own file on disk, which the system deletes with the process, also
+        # if that is killed.
+        with closing(sqlite3.connect("", isolation_level=None)) as database:
             database.execute("PRAGMA journal_mode = OFF")
             database.execute("PRAGMA synchronous = OFF")
             database.execute(_SCHEMA)

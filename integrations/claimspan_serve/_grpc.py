@@ -82,7 +82,7 @@ class _Export(grpc.GenericRpcHandler):
             self._arrivals.drop_slowest()
         async with self._arrivals.one():
             body = await context.read()
-        if not isinstance(body, bytes):
+        if not isinstance(body, bytes):  # pyright: ignore[reportUnnecessaryIsInstance] - the end of the stream is another object
             raise RefusedError(400, "the call has no message: send an ExportTraceServiceRequest")
         encoding = "gzip" if body.startswith(_PACKED) else ""
         if self._forward is None:

@@ -195,6 +195,19 @@ def test_memory_holds_a_page_of_traces_and_no_more(here: Path) -> None:
     assert max(alive) - before <= 3 * 3 * PAGE  # three spans a trace; some wait for the collector
 
 
+def test_a_run_that_is_killed_leaves_no_copy_of_the_traces(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    room = here / "room"
+    room.mkdir()
+    monkeypatch.setenv("TMPDIR", str(room))
+    monkeypatch.setenv("SQLITE_TMPDIR", str(room))
+    written(4 * PAGE)
+
+    for _ in FileSource(here / "traces.jsonl").pages(Window()):
+        assert not list(room.iterdir())
+
+
 def test_only_what_is_wanted_is_judged(here: Path) -> None:
     written(30)
     since = datetime.fromtimestamp((START + 9.5 * MINUTE) / 1e9, UTC).isoformat()

@@ -22,7 +22,7 @@ from claimspan_serve import _receiver
 from claimspan_serve._forward import Credentials
 from claimspan_serve._http import application
 from claimspan_serve._journal import Journal
-from claimspan_serve._receiver import LARGE_AT_ONCE, Receiver
+from claimspan_serve._receiver import LARGE_AT_ONCE, Receiver, RefusedError, read_body
 from claimspan_serve._service import OTHER_FILES
 
 from served import PROTOBUF, Served, asked, body_of, serving
@@ -242,3 +242,20 @@ def test_a_full_disk_refuses_requests_and_ends_no_process(tmp_path: Path) -> Non
     assert (health["judge"]["pid"], health["judge"]["restarts"]) == (judge, 0)
     assert ended.code == 0
     assert os.listdir(tmp_path / "spool")
+
+
+@pytest.mark.parametrize(
+    ("part", "is_json"),
+    [(b"\0", False), (b"\x0a\x00", False), (b"\x0a\x02\x12\x00", False), (b"{},", True)],
+)
+def test_a_request_of_nothing_but_empty_parts_is_refused_before_they_are_read(
+    part: bytes, is_json: bool
+) -> None:
+    body = part * (4 * MIB // len(part))
+    body = b'{"resourceSpans":[' + body + b"{}]}" if is_json else body
+    began = time.process_time()
+
+    with pytest.raises(RefusedError, match=r"parts"):
+        read_body(body, False, is_json, 16 * MIB)
+
+    assert time.process_time() - began < 5

@@ -6,7 +6,7 @@ import itertools
 import os
 import random
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
@@ -27,7 +27,8 @@ from claimspan_tracing.otlp.decoding import SentSpan, spans_of, spans_of_protobu
 from claimspan_tracing.semconv import SCOPE
 
 POSITIONS: Final = itertools.count()
-IDS: Final[dict[str, Any]] = {"trace_id": b"t" * 16, "span_id": b"s" * 8}
+TRACE: Final = b"t" * 16
+SPAN: Final = b"s" * 8
 
 
 class Clock:
@@ -207,14 +208,17 @@ def test_what_waits_is_bounded_with_what_spans_share_and_what_is_kept_about_each
 
     assert traces.waiting["bytes"] > 20 * (SPAN_BYTES + len(shared))
     resource = Resource(attributes=[KeyValue(key=shared)])
-    group = ResourceSpans(resource=resource, scope_spans=[ScopeSpans(spans=[Span(**IDS)])])
+    group = ResourceSpans(
+        resource=resource, scope_spans=[ScopeSpans(spans=[Span(trace_id=TRACE, span_id=SPAN)])]
+    )
     (sent,) = spans_of(ExportTraceServiceRequest(resource_spans=[group])).sent
     assert sent.size > len(shared)
 
 
 def test_a_span_that_waits_keeps_nothing_alive_of_the_spans_that_came_with_it() -> None:
-    large = [Span(**IDS | {"name": "x" * 1_000_000})]
-    group = ResourceSpans(scope_spans=[ScopeSpans(spans=[Span(**IDS), *large * 20])])
+    small = Span(trace_id=TRACE, span_id=SPAN)
+    large = Span(trace_id=TRACE, span_id=SPAN, name="x" * 20_000_000)
+    group = ResourceSpans(scope_spans=[ScopeSpans(spans=[small, large])])
     body = ExportTraceServiceRequest(resource_spans=[group]).SerializeToString()
     spans_of_protobuf(body)  # what the first call loads stays
     before = resident()

@@ -83,13 +83,12 @@ from claimspan_tracing.read.vocabulary import (
     ROLES,
 )
 from claimspan_tracing.read.waiting import THREAD_KEY, WAITS, waits_for_person
-from claimspan_tracing.records import Stage
+from claimspan_tracing.records import Stage, release_leases
 from claimspan_tracing.redact.redaction import Redactor
 from claimspan_tracing.remote import RemoteEvaluation, judge_spool
 from claimspan_tracing.run.pipeline import AttachedPipeline, Inputs, filled
 from claimspan_tracing.scope import meter
 from claimspan_tracing.shared import default_monitor, takes_place_of, warn_of_several
-from claimspan_tracing.spool import release_leases
 from claimspan_tracing.suppression import is_suppressed, is_suppressed_by_us, run_suppressed
 from claimspan_tracing.text import join_bounded
 from claimspan_tracing.write.sinks import DeliveringSink, Finished

@@ -15,10 +15,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final, TypeVar
 
-from google.protobuf.empty_pb2 import Empty
 from google.protobuf.json_format import ParseDict, ParseError
 from google.protobuf.message import DecodeError, Message
-from google.protobuf.unknown_fields import UnknownFieldSet
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.common.v1 import common_pb2
 from opentelemetry.proto.resource.v1 import resource_pb2
@@ -55,6 +53,9 @@ MAX_TRACE_STATE: Final = 512
 """Characters of a trace state; W3C has everybody pass on as many, and nobody more."""
 
 _MEMBER: Final = re.compile(r"[a-z0-9][a-z0-9_\-*/@]{0,240}=[ -+\--<>-~]{0,255}[!-+\--<>-~]")
+
+MAX_PARTS: Final = 200_000
+"""Groups and spans of a request. A few bytes make an empty one, which takes as long as any."""
 
 _JSON_DEPTH: Final = 200
 """A level of an array takes three brackets: below it are the fifty that protobuf nests."""
@@ -168,6 +169,24 @@ class DecodedSpans:
         return tuple(each.read() for each in self.sent)
 
 
+class _Parts:
+    """Bounds how many parts a request has."""
+
+    def __init__(self) -> None:
+        self._left = MAX_PARTS
+
+    def counted(self, some: Sequence[_Sent]) -> Sequence[_Sent]:
+        """Return some more of them.
+
+        Raises:
+            PayloadError: They are too many.
+        """
+        self._left -= len(some)
+        if self._left < 0:
+            raise PayloadError(f"made of more than {MAX_PARTS:,} parts")
+        return some
+
+
 def spans_of_protobuf(body: bytes) -> DecodedSpans:
     """Read a request in the bytes of protobuf.
 
@@ -229,18 +248,18 @@ def _one_by_one(
         parts: Returns the value of an object under a name of OTLP's.
         fill: Puts an object into a message.
     """
-    filled, n_broken = ExportTraceServiceRequest(), 0
-    for group in parts(request, "resourceSpans"):
+    filled, n_broken, counted = ExportTraceServiceRequest(), 0, _Parts().counted
+    for group in counted(parts(request, "resourceSpans")):
         resource = filled.resource_spans.add()
         for each in parts(group, "resource"):
             with suppress(*_UNREADABLE):  # without its resource a span can still be judged
                 fill(resource.resource, each)
-        for inner in parts(group, "scopeSpans"):
+        for inner in counted(parts(group, "scopeSpans")):
             scope = resource.scope_spans.add()
             for each in parts(inner, "scope"):
                 with suppress(*_UNREADABLE):
                     fill(scope.scope, each)
-            for each in parts(inner, "spans"):
+            for each in counted(parts(inner, "spans")):
                 span = trace_pb2.Span()
                 try:
                     fill(span, each)
@@ -260,12 +279,15 @@ def spans_of(request: ExportTraceServiceRequest) -> DecodedSpans:
     otherwise, and many exporters leave the flags out. Its parent is never remote: the request has
     the whole of a trace, and what another process has made is a part of it. A time of 0 is the
     other one, and an end before the start is the start.
+
+    Raises:
+        PayloadError: It has too many parts.
     """
     spans: list[SentSpan] = []
-    rejected, problem = 0, ""
-    for group in request.resource_spans:
+    rejected, problem, counted = 0, "", _Parts().counted
+    for group in counted(request.resource_spans):
         resource = group.resource.SerializeToString()
-        for inner in group.scope_spans:
+        for inner in counted(group.scope_spans):
             around = _Around(
                 resource,
                 group.schema_url,
@@ -273,7 +295,7 @@ def spans_of(request: ExportTraceServiceRequest) -> DecodedSpans:
                 inner.scope.name,
                 inner.schema_url,
             )
-            for span in inner.spans:
+            for span in counted(inner.spans):
                 if wrong := _wrong_ids(span):
                     rejected, problem = rejected + 1, wrong
                     continue
@@ -387,10 +409,38 @@ def _encoded(parent: bytes, name: str) -> Sequence[bytes]:
     Raises:
         DecodeError: The bytes are no object.
     """
-    found = UnknownFieldSet(Empty.FromString(parent))
-    fields = (found[index] for index in range(len(found)))
-    number = _NUMBERS[name]
-    return [e.data for e in fields if e.field_number == number and isinstance(e.data, bytes)]
+    found: list[bytes] = []
+    number, at, size, left = _NUMBERS[name], 0, 0, MAX_PARTS
+    while at < len(parent):
+        tag, at = _varint(parent, at)
+        kind = tag & 7
+        if kind in (0, 2):
+            size, at = _varint(parent, at)
+        elif kind not in _WIDTHS:
+            raise DecodeError("no type of protobuf's")
+        if kind == 2 and tag >> 3 == number:
+            found.append(parent[at : at + size])
+        at, left = at + (size if kind == 2 else _WIDTHS.get(kind, 0)), left - 1
+        if left < 0:
+            raise PayloadError(f"made of more than {MAX_PARTS:,} parts")
+    if at > len(parent):
+        raise DecodeError("it was cut")
+    return found
+
+
+_WIDTHS: Final = {1: 8, 5: 4}
+"""Bytes of the values that have always as many, by their type on the wire."""
+
+
+def _varint(encoded: bytes, at: int) -> tuple[int, int]:
+    """A number of protobuf's, and where it ends."""
+    value = shift = 0
+    for byte in encoded[at : at + 10]:
+        at, value = at + 1, value | (byte & 127) << shift
+        if byte < 128:
+            return value, at
+        shift += 7
+    raise DecodeError("no number")
 
 
 def _decode(message: Message, encoded: bytes) -> None:

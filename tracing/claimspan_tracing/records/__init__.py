@@ -10,5 +10,6 @@ from __future__ import annotations
 from claimspan_tracing.records.exports import Exports
 from claimspan_tracing.records.record import Event, OpenSpans, Record, Stage
 from claimspan_tracing.records.table import Records, Stats
+from claimspan_tracing.spool import release_leases
 
-__all__ = ["Event", "Exports", "OpenSpans", "Record", "Records", "Stage", "Stats"]
+__all__ = ["Event", "Exports", "OpenSpans", "Record", "Records", "Stage", "Stats", "release_leases"]
