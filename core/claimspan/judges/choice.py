@@ -325,16 +325,16 @@ def _of_model(given: object, options: Mapping[str, JsonValue] | None = None) -> 
     """The judge of a model object, or of a client and a name; None if it is neither."""
     if isinstance(given, type):
         return None
-    match given:
-        case (client, str(model_name)):
-            from claimspan.judges.llm.judge import OpenAIJudge
+    if isinstance(given, tuple):
+        match cast("tuple[object, ...]", given):
+            case (client, str(name)):
+                from claimspan.judges.llm.judge import OpenAIJudge
 
-            arguments = _judge_arguments(OpenAIJudge, options or {})
-            return OpenAIJudge(model_name, client=client, **arguments)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType] - it refuses what is no client
-        case tuple():
-            return None
-        case _:
-            model, failure = _chat_model(given)
+                arguments = _judge_arguments(OpenAIJudge, options or {})
+                return OpenAIJudge(name, client=client, **arguments)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType] - it refuses what is no client
+            case _:
+                return None
+    model, failure = _chat_model(given)
     if model is None and failure is not None:
         raise ConfigError(
             f"judge is a {type(given).__name__}, and what asks it cannot be imported "

@@ -262,7 +262,8 @@ def _planned(whole: _Batch, most: int | None, max_tokens: float) -> list[_Batch]
         # Where the single verdicts are known, the context is asked about alone, and as one text.
         if len(others) < len(left) and fit([*together, *others]):
             together, others = [*together, *others], []
-        groups, left = [[*together, column]], others
+        groups.append([*together, column])
+        left = others
     for group in _evenly(left, most or len(left)):
         groups += _within_tokens(group, tokens, max_tokens)
     return [

@@ -2,7 +2,7 @@
 
 OpenAI's protocol is spoken in dialects: one endpoint refuses a fixed temperature, another the JSON
 schema, a third the name of the limit on a reply. A refusal that names a parameter is an answer: the
-next request is made without it, or with its other name (``Dialect.learn``; ``_STEPS`` is the table
+next request is made without it, or with its other name (``Dialect.learn``; ``_steps`` is the table
 of what comes next). A ``response_format`` that is refused is asked for in the next of ``FORMS``.
 What was learned holds for the model in this process.
 
@@ -114,7 +114,7 @@ _Step: TypeAlias = tuple[
     Collection[int | None],
     Collection[Kind],
     re.Pattern[str] | None,
-    Callable[["Dialect", _Refused], str | None],
+    Callable[[_Refused], str | None],
 ]
 """Statuses, kinds and words of a refusal, and the change to make: returns what is left out from now
 on, None if nothing is."""
@@ -177,7 +177,8 @@ class Dialect:
             parameters["response_format"] = {"type": "json_object"}
         elif form != "words":
             strict: dict[str, JsonValue] = {"strict": True} if form == "strict" else {}
-            told = {"name": prompt.schema_name, **strict, "schema": dict(schema)}
+            told: dict[str, JsonValue] = {"name": prompt.schema_name, **strict}
+            told["schema"] = dict(schema)
             parameters["response_format"] = {"type": "json_schema", "json_schema": told}
         if prompt.logprobs and "logprobs" not in self._dropped:
             parameters |= {"logprobs": True, "top_logprobs": self._top_logprobs}
@@ -233,10 +234,10 @@ class Dialect:
         if self.request(prompt) != sent:
             return ""
         refused = _Refused(refusal, sent, prompt)
-        for statuses, kinds, words, change in self._STEPS:
+        for statuses, kinds, words, change in self._steps():
             fits = refusal.status in statuses and refusal.kind in kinds
             if fits and (words is None or words.search(refusal.said)):
-                told = change(self, refused)
+                told = change(refused)
                 if told is not None:
                     return None if self.request(prompt) == sent else told
         return None
@@ -351,19 +352,22 @@ class Dialect:
         self._forms = [each for each in self._forms if each == "words"] or self._forms[-1:]
         return "an option that it does not name"
 
-    _STEPS: Final[Sequence[_Step]] = (
-        (_ANY, KINDS, _TOO_SHORT, _with_room),
-        (_REFUSED, {"length"}, _OVER_LIMIT, _without_what_is_named),
-        ({400, 422, 429, 500}, {"length"}, None, _fitted),
-        ({500}, {"away", "place"}, _SYSTEM, _without_system),
-        ({500}, {"away", "place"}, _NAMES["response_format"], _in_next_form),
-        (_REFUSED, {"other"}, None, _without_what_is_named),
-        (_REFUSED, {"other", "key"}, None, _without_logprobs),
-        (_REFUSED, {"other"}, _SYSTEM, _without_system),
-        (_REFUSED, {"other"}, _VAGUE, _without_all),
-    )
-    """What a refusal means for the next request, by its status, kind and words: the first change
-    that can be made counts."""
+    def _steps(self) -> Sequence[_Step]:
+        """What a refusal means for the next request, by its status, kind and words.
+
+        The first change that can be made counts.
+        """
+        return (
+            (_ANY, KINDS, _TOO_SHORT, self._with_room),
+            (_REFUSED, {"length"}, _OVER_LIMIT, self._without_what_is_named),
+            ({400, 422, 429, 500}, {"length"}, None, self._fitted),
+            ({500}, {"away", "place"}, _SYSTEM, self._without_system),
+            ({500}, {"away", "place"}, _NAMES["response_format"], self._in_next_form),
+            (_REFUSED, {"other"}, None, self._without_what_is_named),
+            (_REFUSED, {"other", "key"}, None, self._without_logprobs),
+            (_REFUSED, {"other"}, _SYSTEM, self._without_system),
+            (_REFUSED, {"other"}, _VAGUE, self._without_all),
+        )
 
 
 def _bare(schema: JsonValue | Mapping[str, JsonValue]) -> dict[str, JsonValue]:
