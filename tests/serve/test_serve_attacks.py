@@ -215,7 +215,8 @@ def test_large_requests_are_read_a_few_at_once(tmp_path: Path) -> None:
         await asyncio.gather(*taking, return_exceptions=True)
         return sum(each.name.startswith("asyncio_") for each in threading.enumerate())
 
-    assert 1 <= asyncio.run(send()) <= LARGE_AT_ONCE
+    # A thread may be made while the one before is about to be free; six would be without the bound.
+    assert 1 <= asyncio.run(send()) <= 2 * LARGE_AT_ONCE
 
 
 @contextmanager
