@@ -151,10 +151,10 @@ def test_a_backend_that_is_down_is_an_error_as_if_it_had_been_asked(tmp_path: Pa
 
 def test_an_overloaded_judge_drops_copies_and_never_a_request(tmp_path: Path) -> None:
     config = tmp_path / "serve.yaml"
-    body = body_of(asked())
+    body = body_of(asked(facts=100))
     config.write_text(f"max_bytes: {5 * len(body)}\n")
     with backend() as behind, proxy(tmp_path, behind.url, "--config", str(config)) as served:
-        answers = [served.post(body_of(asked())).status_code for _ in range(8)]
+        answers = [served.post(body_of(asked(facts=100))).status_code for _ in range(8)]
         until(lambda: served.health()["requests"]["not_judged"] >= 3)
 
     assert answers == [200] * 8
