@@ -95,7 +95,8 @@ def _best(logits: Logits) -> NDArray[np.int64]:
 
 def _probabilities(logits: Logits) -> Logits:
     powers = np.exp(logits[:, :_N_LABELS] - logits[:, :_N_LABELS].max(axis=1, keepdims=True))
-    return (powers / powers.sum(axis=1, keepdims=True)).astype(np.float32)
+    shares: Logits = (powers / powers.sum(axis=1, keepdims=True)).astype(np.float32)
+    return shares
 
 
 def added(found: Sequence[Labels]) -> Labels:
