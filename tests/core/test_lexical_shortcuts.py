@@ -9,6 +9,7 @@ import threading
 from pathlib import Path
 from typing import Final
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -48,7 +49,8 @@ def test_the_support_is_the_window_and_the_sentence_with_most_weight(text: str, 
     windows = [{token.stem for token in tokens[start : start + 120]} for start in starts]
     most = max(_weight(weights, window) for window in windows)
     support = reference.support(weights)
-    assert support.coverage == (most / total if total and tokens else 0.0)
+    assert support.coverage == pytest.approx(most / total if total and tokens else 0.0)
+    assert (support.coverage == 1.0) is (0.0 < most == total)
     in_window = _weight(weights, {token.stem for token in support.sentence})
     sentences = [words for _, words in reference.sentences if set(words) <= set(support.window)]
     assert in_window >= max((_weight(weights, each.stems) for each in sentences), default=0.0)

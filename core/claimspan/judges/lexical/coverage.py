@@ -11,9 +11,9 @@ import math
 from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from functools import cached_property
+from functools import cached_property, reduce
 from itertools import accumulate, chain
-from operator import itemgetter
+from operator import add, itemgetter
 from typing import Final, Self, TypeVar, cast
 
 from claimspan.text.languages import detect_language
@@ -111,7 +111,9 @@ class Support:
         self.reference = reference
         """The whole reference."""
         self._weights, self._window = weights, window
-        self._total = sum(weights.values()) or 1.0
+        # One by one, as the weight of a window is: `sum` rounds otherwise from Python 3.12 on, and
+        # the share of all words would be a last digit off 1.
+        self._total = reduce(add, weights.values(), 0.0) or 1.0
         self.coverage = weight / self._total
         """Weight of the claim's words in the best window over the weight of all, 0 to 1."""
 
