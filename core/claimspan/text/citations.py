@@ -155,8 +155,12 @@ _FOOTNOTE: Final = re.compile(
     r"(?<=[a-z]{3}|[a-z]{2}[.!?,;:)])<sup>\[?\d{1,3}(?:,\s*\d{1,3})*\]?</sup>", re.IGNORECASE
 )
 _QUOTATION: Final = re.compile(r"(?m)^[ \t]*(?:>[ \t]?)+")
-# An image is blanked here, and not where links are read, since a sentence ends at its mark.
-_IMAGE: Final = re.compile(r"!\[[^\]\n]{0,200}\]\((?:[^()\s]{1,500}|\([^()\s]{0,200}\)){0,9}\)")
+# An image is blanked here, and not where links are read, since a sentence ends at its mark. A
+# bracket in its text is closed there, as in CommonMark: else each of many is read on to the bound.
+_IMAGE: Final = re.compile(
+    r"!\[(?:[^\[\]\n]|\[[^\[\]\n]{0,100}\]){0,200}\]"
+    r"\((?:[^()\s]{1,500}|\([^()\s]{0,200}\)){0,9}\)"
+)
 _MARKUP: Final[tuple[tuple[re.Pattern[str], str], ...]] = (
     (_THOUGHTS, " "),
     (_COMMENT, " "),
