@@ -77,7 +77,9 @@ WAYS: Final[list[Raise]] = [at_once, after_a_pause, in_a_task, in_a_task_group, 
 
 
 # From Python 3.12 on this is true of a thread as well.
-CLOSES_WHAT_AWAITS: Final = [in_a_task, *([on_a_thread] if sys.version_info >= (3, 12) else [])]
+CLOSES_WHAT_AWAITS: Final[Sequence[Raise]] = (
+    (in_a_task, on_a_thread) if sys.version_info >= (3, 12) else (in_a_task,)
+)
 
 
 def is_no_error(error: Error, way: Raise) -> bool:
