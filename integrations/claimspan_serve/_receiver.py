@@ -79,8 +79,8 @@ class RefusedError(ClaimspanError):
 class Arrivals:
     """The requests whose content is still coming.
 
-    If they are too many, the one that has been coming the longest goes: whoever sends slowly, or
-    not at all, takes no place from the others.
+    If they are too many, the one that has been coming the longest goes: a slow sender takes no
+    place from the others.
     """
 
     def __init__(self) -> None:

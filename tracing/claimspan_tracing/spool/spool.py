@@ -338,7 +338,7 @@ class Spool:
 
 
 def release_leases(path: Path) -> None:
-    """Have the rows of a file taken up at once, where all processes that have used it are dead."""
+    """Have the rows of a file taken up at once: all processes that have used it are dead."""
     with contextlib.suppress(sqlite3.Error):  # there is none yet, or the leases end by themselves
         database = sqlite3.connect(f"{path.absolute().as_uri()}?mode=rw", uri=True)
         with contextlib.closing(database), database:

@@ -111,9 +111,7 @@ class Support:
         self.reference = reference
         """The whole reference."""
         self._weights, self._window = weights, window
-        # One by one, as the weight of a window is: `sum` rounds otherwise from Python 3.12 on, and
-        # the share of all words would be a last digit off 1.
-        self._total = reduce(add, weights.values(), 0.0) or 1.0
+        self._total = _weight(weights, weights.keys()) or 1.0
         self.coverage = weight / self._total
         """Weight of the claim's words in the best window over the weight of all, 0 to 1."""
 
@@ -137,8 +135,9 @@ class Support:
 
 
 def _weight(weights: Mapping[str, float], stems: Set[str]) -> float:
-    # In the order of the claim: the last bit of a sum depends on its order.
-    return sum([weight for stem, weight in weights.items() if stem in stems])
+    # In the order of the claim, and one by one as `Reference.support` does it: `sum` rounds otherwise
+    # from Python 3.12 on, and the share of all words would be a last digit off 1.
+    return reduce(add, [weight for stem, weight in weights.items() if stem in stems], 0.0)
 
 
 class Reference:
