@@ -135,8 +135,8 @@ class Support:
 
 
 def _weight(weights: Mapping[str, float], stems: Set[str]) -> float:
-    # In the order of the claim, and one by one as `Reference.support` does it: `sum` rounds otherwise
-    # from Python 3.12 on, and the share of all words would be a last digit off 1.
+    # In the order of the claim, and one by one as `Reference.support` does it: from Python 3.12 on
+    # `sum` rounds otherwise, and the share of all words would be a last digit off 1.
     return reduce(add, [weight for stem, weight in weights.items() if stem in stems], 0.0)
 
 
