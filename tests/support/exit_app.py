@@ -40,7 +40,10 @@ async def asgi(
 def wsgi(
     environ: Mapping[str, str], start_response: Callable[[str, list[tuple[str, str]]], object]
 ) -> Iterable[bytes]:
-    """Answer a request."""
-    answer = rag_chain().invoke(environ["PATH_INFO"], {"callbacks": [_handler]})
+    """Answer a request; ``/alive`` is answered without asking the pipeline."""
+    asks = environ["PATH_INFO"] != "/alive"
+    answer = (
+        rag_chain().invoke(environ["PATH_INFO"], {"callbacks": [_handler]}) if asks else "alive"
+    )
     start_response("200 OK", [("Content-Length", str(len(answer.encode())))])
     return [answer.encode()]
