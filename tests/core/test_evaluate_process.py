@@ -13,7 +13,7 @@ from typing import Final
 
 import pytest
 
-N: Final = 400
+N: Final = 200
 DEADLINE_SECONDS: Final = 120.0
 MEBIBYTE: Final = 1024 * 1024
 
