@@ -18,7 +18,6 @@ from claimspan_openinference._messages import (
     inside_of,
     is_conversation,
     is_cut,
-    is_shown,
     last_asked,
     last_turn,
     last_turn_in,
@@ -211,7 +210,7 @@ def question_in(value: object, key: Key | None = None) -> object:
 def as_said(value: object, depth: int = MAX_LEVELS) -> object:
     """Return a value with the texts of the messages in it, which stand there as Python shows it."""
     if isinstance(value, str):
-        return shown_text(value) if is_shown(value) else value
+        return shown_text(value)
     if is_mapping(value) and depth:
         return {key: as_said(each, depth - 1) for key, each in value.items()}
     return [as_said(each, depth - 1) for each in value] if is_list(value) and depth else value
@@ -329,7 +328,7 @@ def _is_structure(value: object) -> bool:
 def _text(value: object) -> str:
     """Return a text, the content of a message, or that of the last message of a list."""
     if isinstance(value, str):
-        return "" if value.startswith(_NO_TEXT) else shown_text(value) if is_shown(value) else value
+        return "" if value.startswith(_NO_TEXT) else shown_text(value)
     if is_mapping(value):
         return text_of_parts(inside_of(value).get("content"))
     # Documents have a content as well, and no role.
@@ -395,11 +394,10 @@ def _said_in(part: Mapping[object, object], name: str) -> str:
 
 
 def _text_of_output(value: object) -> str:
-    if not isinstance(value, str):
+    if not isinstance(value, str) or shown_role(value) not in ("", "assistant"):
         return ""
-    if is_shown(value):
-        return shown_text(value) if shown_role(value) in ("", "assistant") else ""
-    return "" if _OBJECT.match(value) else value
+    text = shown_text(value)
+    return "" if text is value and _OBJECT.match(value) else text
 
 
 NOTHING: Final = "null"
