@@ -13,6 +13,7 @@ from functools import cache
 from typing import Final, cast
 
 from opentelemetry.sdk.trace import Event, ReadableSpan
+from opentelemetry.trace import SpanContext
 from opentelemetry.util.types import AnyValue
 
 from claimspan_openinference._dialects import (
@@ -43,7 +44,7 @@ from claimspan_openinference._messages import (
 from claimspan_tracing import semconv
 from claimspan_tracing.adapters import Document, is_list, is_mapping
 
-__all__ = ["in_openinference", "say_what_to_set"]
+__all__ = ["RemadeSpan", "in_openinference", "say_what_to_set"]
 
 _logger: Final = logging.getLogger("claimspan")
 
@@ -72,7 +73,7 @@ def in_openinference(span: ReadableSpan) -> ReadableSpan:
         return span
     if span.status.is_ok and _has_no_texts(words):
         say_what_to_set(spoken[0].name, spoken[0].contents)
-    return _Translated(span, words)
+    return RemadeSpan(span, words)
 
 
 @cache
@@ -83,22 +84,29 @@ def say_what_to_set(name: str, contents: str) -> None:
     )
 
 
-class _Translated(ReadableSpan):
-    """A span with other attributes."""
+class RemadeSpan(ReadableSpan):
+    """A span with other attributes, or at another place in its trace."""
 
-    def __init__(self, span: ReadableSpan, attributes: Mapping[str, AnyValue]) -> None:
+    def __init__(
+        self,
+        span: ReadableSpan,
+        attributes: Mapping[str, AnyValue] | None = None,
+        place: tuple[SpanContext | None, int | None, int | None] | None = None,
+    ) -> None:
+        """Take the place with the parent, the start and the end; None leaves all as it is."""
+        parent, start, end = place or (span.parent, span.start_time, span.end_time)
         super().__init__(
             span.name,
             span.get_span_context(),
-            span.parent,
+            parent,
             span.resource,
-            attributes,
+            span.attributes if attributes is None else attributes,
             span.events,
             span.links,
             span.kind,
             status=span.status,
-            start_time=span.start_time,
-            end_time=span.end_time,
+            start_time=start,
+            end_time=end,
             instrumentation_scope=span.instrumentation_scope,
         )
         self._n_dropped = span.dropped_attributes
@@ -176,7 +184,7 @@ def _meaning(
     if is_list(calls := first(lambda d: d.calls)):
         said = [*said, Message(ASSISTANT, "", calls)]
     if given is None:  # an agent has the messages alone
-        given = next((each.text for each in reversed(read) if each.role == USER), None)
+        given = next((each.text for each in reversed(read) if each.role in (USER, "")), None)
     if returned is None:
         texts = (each.text for each in reversed(said) if each.role == ASSISTANT)
         returned = next(filter(None, texts), None)
