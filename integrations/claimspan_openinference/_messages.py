@@ -410,7 +410,7 @@ class Message:
     """What one has said in a conversation."""
 
     role: str
-    """Empty if a text does not say who has said it."""
+    """Empty if it does not say who has said it."""
 
     text: str
     calls: Sequence[object] = ()
@@ -444,7 +444,7 @@ def _parts_of(message: Mapping[object, object]) -> Iterator[Message]:
     """A message, with what tools have returned as messages of their own."""
     inside = inside_of(message)
     named = (each.get(name) for each in (inside, message) for name in ("role", "type"))
-    role = str(role_of(next(filter(None, named), ASSISTANT)))
+    role = str(role_of(next(filter(None, named), "")))
     content = inside.get("parts", inside.get("content", inside.get("text")))
     calls = inside.get("tool_calls")
     texts: list[object] = []

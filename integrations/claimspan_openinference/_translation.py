@@ -186,7 +186,7 @@ def _meaning(
     if given is None:  # an agent has the messages alone
         given = next((each.text for each in reversed(read) if each.role in (USER, "")), None)
     if returned is None:
-        texts = (each.text for each in reversed(said) if each.role == ASSISTANT)
+        texts = (each.text for each in reversed(said) if each.role in (ASSISTANT, ""))
         returned = next(filter(None, texts), None)
     elif kind == semconv.KIND_TOOL and documents:
         told = [each for each in documents if len(str(each.text)) >= MIN_TOOL_TEXT]

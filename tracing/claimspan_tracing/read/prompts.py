@@ -24,7 +24,7 @@ MIN_EVIDENCE: Final = 40
 share as many by chance. What is shorter is part of a sentence."""
 
 MIN_BEGINNING: Final = 16
-"""Characters of a beginning that count if a sign says that the text was shortened there."""
+"""Characters of a text from which on it is looked for by its words, and proven by all of them."""
 
 MIN_ENDING: Final = 8
 """Characters of an ending that count behind such a sign."""
@@ -54,9 +54,6 @@ MAX_PLACES: Final = 8
 
 MAX_FINDS: Final = 200
 """Places of a text that are looked at."""
-
-MAX_FEW: Final = 80
-"""Characters of a beginning that is too short to prove anything without a sign behind it."""
 
 MAX_TORN: Final = 40
 """Characters of a word that was torn where a text was cut."""
@@ -455,9 +452,10 @@ class Prompts:
             runs.append(run)
             kept.append(piece)
         covered = sum(run.length for run in runs)
-        if not kept or not self._has_own(runs, covered):
-            kept = self._few_words(text)
-        elif kept[0].end - kept[0].start < MIN_EVIDENCE and not _is_sign(self._text, kept[0].until):
+        is_short = bool(kept) and kept[0].end - kept[0].start < MIN_EVIDENCE
+        if not self._has_own(runs, covered) or (
+            is_short and not _is_sign(self._text, kept[0].until)
+        ):
             kept = []
         if kept and (sign := _LEFT_OUT.match(self._text, kept[-1].until)) is not None:
             kept += self._ending(text, sign.end(), kept[-1].end)
@@ -475,23 +473,6 @@ class Prompts:
             self._text[max(0, place - MAX_TORN) : place][::-1],
         )
         return _Piece(start - before, end + behind, place - before, until + behind)
-
-    def _few_words(self, text: str) -> list[_Piece]:
-        """The first words of a text, if a sign says that it was shortened there."""
-        start = len(text) - len(text.lstrip())
-        stem = text[start : start + MIN_BEGINNING]
-        place = self._text.find(stem) if len(stem) == MIN_BEGINNING else -1
-        for _ in range(MAX_PLACES):
-            if place < 0:
-                break
-            length = _common(text[start : start + MAX_FEW], self._text[place : place + MAX_FEW])
-            until = place + len(self._text[place : place + length].rstrip())
-            is_word = place == 0 or not self._text[place - 1].isalnum()
-            there = self._marks[place:until]
-            if is_word and FREE in there and WRITTEN not in there and _is_sign(self._text, until):
-                return [_Piece(start, start + until - place, place, until)]
-            place = self._text.find(stem, place + 1)
-        return []
 
     def _middle(self, text: str, words: _Words, known: Sequence[_Piece]) -> Iterator[_Piece]:
         """Yield and take other pieces that nothing else explains, as sentences that were picked."""
