@@ -172,8 +172,6 @@ def answer_to(root: Run, key: Key | None, query_key: Key | None = None) -> objec
     # The messages of a graph may hold the question alone, and its answer another field.
     if str(found).strip() == str(asked_of(root, query_key)).strip():
         found = ""
-    if str(found).startswith(NOTE_OF_STRUCTURE):
-        found = _structured_answer(root) or found
     return found or _filled_fields(root) or structured_text(last_answer(root))
 
 
@@ -403,9 +401,6 @@ def _text_of_output(value: object) -> str:
 NOTHING: Final = "null"
 """Output of a function that returned nothing: what a model said in it was not the answer."""
 
-NOTE_OF_STRUCTURE: Final = "Returning structured response: "
-"""How the message begins that an agent of LangChain's writes in place of its structured answer."""
-
 MIN_SEEN: Final = 20
 """Characters of what a model has said by which it is found in what a workflow has returned."""
 
@@ -475,12 +470,6 @@ def _begins_in(beginning: str, text: str) -> bool:
     """Whether what is seen ends as a text begins, with words of the workflow's before it."""
     at = beginning.find(text[:MIN_SEEN]) if len(text) >= MIN_SEEN else -1
     return at >= 0 and text.startswith(beginning[at:])
-
-
-def _structured_answer(root: Run) -> str:
-    """The structured answer of an agent, which its last model has filled in."""
-    said = (completed(attributes_of(run)) for run in _answering(root)[::-1])
-    return structured_text(next(filter(None, said), ""))
 
 
 def last_answer(root: Run) -> str:
