@@ -215,20 +215,9 @@ def as_said(value: object, depth: int = MAX_LEVELS) -> object:
 
 
 def _started_with(root: Run) -> Mapping[str, object]:
-    """Return what a workflow of LlamaIndex's was asked with; of a text that was cut the whole."""
+    """Return what a workflow of LlamaIndex's was asked with."""
     given = parsed(attributes_of(root).get(semconv.INPUT_VALUE))
-    event = shown_event(given.get(START)) if is_mapping(given) else None
-    return {name: _whole_question(root, each) for name, each in (event or {}).items()}
-
-
-def _whole_question(root: Run, shown: object) -> object:
-    """What an event has shown; of a text that was cut the line of a prompt that it begins."""
-    if not isinstance(shown, str) or not is_cut(shown):
-        return shown
-    beginning = shown.removesuffix(CUT)
-    prompts = (prompted(attributes_of(run)) for run in root.tree.of_kind(RunKind.GENERATOR))
-    found = (beginning + each.partition(beginning)[2] for each in prompts if beginning in each)
-    return next((text.splitlines()[0].strip() for text in found), None)
+    return (shown_event(given.get(START)) if is_mapping(given) else None) or {}
 
 
 def answers_in(value: object, key: Key | None = None) -> list[object]:
