@@ -10,6 +10,7 @@ import ast
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from enum import Enum
 from functools import partial
 from itertools import count, islice
@@ -32,18 +33,21 @@ __all__ = [
     "CUT",
     "TOOL",
     "USER",
+    "Message",
     "answered",
     "arguments_in",
+    "as_attribute",
+    "called",
     "completed",
     "inside_of",
     "is_conversation",
     "is_cut",
-    "is_shown",
     "is_told_evidence",
     "is_told_to_grade",
     "last_asked",
     "last_turn",
     "last_turn_in",
+    "messages_in",
     "messages_of",
     "parsed",
     "prompted",
@@ -60,6 +64,7 @@ __all__ = [
 
 ASSISTANT: Final = "assistant"
 TOOL: Final = "tool"
+USER: Final = "user"
 TOLD: Final = ("system", "user")
 """Roles of the messages in which an application tells a model what to answer from."""
 
@@ -103,7 +108,11 @@ def parsed(value: object) -> object:
 
 def messages_of(attributes: Attributes) -> Said:
     """Role and text of each message that a model read; nothing where they were not recorded."""
-    return _shown(attributes.get(semconv.INPUT_VALUE)) or list(_numbered(attributes))
+    given = attributes.get(semconv.INPUT_VALUE)
+    # Of a model of Haystack's only the input has what its tools have returned.
+    is_shown_there = isinstance(given, str) and given.startswith(_SHOWN_FIRST)
+    shown = messages_in(parsed(given)) if is_shown_there else ()
+    return [(each.role, each.text) for each in shown] or list(_numbered(attributes))
 
 
 def last_asked(attributes: Attributes) -> str:
@@ -208,16 +217,6 @@ def text_of_parts(value: object) -> str:
     return value if isinstance(value, str) else _texts(value)
 
 
-def _shown(value: object) -> Said:
-    """The messages of a model of Haystack's: only the input has what its tools have returned."""
-    if not isinstance(value, str) or not value.startswith(_SHOWN_FIRST):
-        return []
-    found = parsed(value)
-    listed = found.get("messages") if is_mapping(found) else None
-    messages = [each for each in listed if isinstance(each, str)] if is_list(listed) else []
-    return [(role_of(shown_role(each)), shown_text(each)) for each in messages]
-
-
 def inside_of(message: Mapping[object, object]) -> Mapping[object, object]:
     """The part of a message that has its content.
 
@@ -291,11 +290,6 @@ _ANSWERS: Final = ("GeneratedAnswer(", "ExtractedAnswer(")
 _CLASSES: Final = ("ChatMessage(", *_ANSWERS)
 
 
-def is_shown(value: str) -> bool:
-    """Whether a text is a message or an answer of Haystack's or LlamaIndex's."""
-    return value.startswith(_CLASSES)
-
-
 def shown_role(value: str) -> str:
     """Return the role of a message; empty where it is none."""
     found = _ROLE.match(value)
@@ -303,7 +297,9 @@ def shown_role(value: str) -> str:
 
 
 def shown_text(value: str) -> str:
-    """Return the text of a message or an answer; empty where it has none."""
+    """Return the text of a message or an answer, empty where it has none; any other as it is."""
+    if not value.startswith(_CLASSES):
+        return value
     found = _TEXT.finditer(value)
     try:
         # An answer of Haystack's holds the messages behind it as well, which say the same.
@@ -369,9 +365,6 @@ def _value(node: ast.expr) -> object:
             return None
 
 
-USER: Final = "user"
-
-
 def last_turn_in(value: object) -> str:
     """Return what the user said last in an input that is a conversation, or has one.
 
@@ -383,43 +376,119 @@ def last_turn_in(value: object) -> str:
 
 def last_turn(messages: object) -> str:
     """Return what the user said last in a list of messages; empty where no user speaks in it."""
-    return next((text for role, text in reversed(_turns(messages)) if role == USER and text), "")
+    said = (each.text for each in reversed(messages_in(messages)) if each.role == USER)
+    return next(filter(None, said), "")
 
 
-def is_conversation(messages: object) -> bool:
+def is_conversation(value: object) -> bool:
     """Whether a value is a list of messages that tell who has said them."""
-    return bool(_turns(messages))
+    return is_list(value) and any(each.role in ROLES for each in messages_in(value))
 
 
-def _turns(messages: object) -> list[tuple[str, str]]:
-    """Role and text of each message that has both."""
-    items: Sequence[object] = messages if is_list(messages) else ()
-    if len(items) == 1 and is_list(items[0]) and not _role_of(items[0]):
-        items = items[0]  # one conversation of a batch
-    roles = ((_role_of(item), item) for item in items)
-    return [(role, _text_of(item)) for role, item in roles if role]
+# --- messages in a value --------------------------------------------------------------------------
 
 
-def _role_of(message: object) -> str:
-    if isinstance(message, str):
-        return shown_role(message)
-    if is_list(message):
-        is_pair = len(message) == 2 and all(isinstance(part, str) for part in message)
-        return _known(message[0]) if is_pair else ""
-    if not is_mapping(message):
-        return ""
-    inner = inside_of(message)
-    named = [_known(each.get(name)) for each in (inner, message) for name in ("role", "type")]
-    return next((role for role in named if role), "")
+MAX_NESTED: Final = 20
+"""Levels of lists and objects in one another in which messages are looked for."""
+
+_LISTS: Final = ("messages", "replies", "choices", "generations", "prompt", "input", "output")
+"""Names under which the input or the output of a model has its messages."""
+
+_NAMED: Final = ("tool_call_result", "toolResult", "tool_call", "toolUse")
+"""Names under which Haystack and Bedrock have a part, in place of its type."""
+
+_RESULTS: Final = (
+    *("tool_call_response", "tool-result", "tool_result", "function_call_output"),
+    *_NAMED[:2],
+)
+_CALLS: Final = ("tool_call", "tool-call", "tool_use", "function_call", *_NAMED[2:])
+"""Types of messages and of their parts."""
 
 
-def _known(role: object) -> str:
-    return ROLES.get(str(role).lower(), "")
+@dataclass(frozen=True, slots=True)
+class Message:
+    """What one has said in a conversation."""
+
+    role: str
+    """Empty if it does not say who has said it."""
+
+    text: str
+    calls: Sequence[object] = ()
+    """The calls of tools in it."""
 
 
-def _text_of(message: object) -> str:
-    if isinstance(message, str):
-        return shown_text(message)
-    if is_list(message):
-        return str(message[1])
-    return text_of_parts(inside_of(message).get("content")) if is_mapping(message) else ""
+def messages_in(value: object, depth: int = MAX_NESTED) -> list[Message]:
+    """Return those in a value: a text, a message, a list of these, or an object that has one."""
+    if isinstance(value, str):
+        return [Message(shown_role(value), shown_text(value))] if value else []
+    if is_list(value):
+        match value:
+            case [str(role), str(text)] if role.lower() in ROLES:
+                return [Message(ROLES[role.lower()], text)]
+            case _:
+                return [found for each in value if depth for found in messages_in(each, depth - 1)]
+    if not is_mapping(value) or not depth:
+        return []
+    if value.get("type") in (*_RESULTS, *_CALLS):  # OpenAI has them beside its messages
+        return [*_parts_of({"content": [value]})]
+    named = next((value[name] for name in _LISTS if value.get(name)), None)
+    if named is None or "role" in value:
+        inner = value.get("message")  # of a choice, or of a generation
+        return messages_in(inner, depth - 1) if is_mapping(inner) else [*_parts_of(value)]
+    system = value.get("system")
+    before = [Message("system", system)] if isinstance(system, str) else []
+    return [*before, *messages_in(named, depth - 1)]
+
+
+def _parts_of(message: Mapping[object, object]) -> Iterator[Message]:
+    """A message, with what tools have returned as messages of their own."""
+    inside = inside_of(message)
+    named = (each.get(name) for each in (inside, message) for name in ("role", "type"))
+    role = str(role_of(next(filter(None, named), "")))
+    content = inside.get("parts", inside.get("content", inside.get("text")))
+    calls = inside.get("tool_calls")
+    texts: list[object] = []
+    called = [*calls] if is_list(calls) else []
+    for part in content if is_list(content) else (content,):
+        if not is_mapping(part):
+            texts.append(part)
+            continue
+        kind = next((name for name in _NAMED if name in part), part.get("type", "text"))
+        inner = part.get(kind)
+        of_kind = inner if is_mapping(inner) else part
+        if kind in _RESULTS:
+            yield Message(TOOL, _result(of_kind))
+        elif kind in _CALLS:
+            called.append(of_kind)
+        elif str(kind).endswith("text"):  # and neither thoughts nor images
+            texts.append(text_of_parts([part]))
+    text = "\n".join(each for each in texts if isinstance(each, str) and each)
+    if text or called:
+        yield Message(role, text, called)
+
+
+def _result(part: Mapping[object, object]) -> str:
+    """What a tool has returned, as a text."""
+    names = ("response", "result", "output", "content")
+    found = next((part[name] for name in names if name in part), "")
+    if is_mapping(found) and {*found} == {"type", "value"}:  # Vercel's
+        found = found["value"]
+    are_parts = is_list(found) and all(
+        is_mapping(e) and (e.get("type") == "text" or {*e} == {"text"}) for e in found
+    )
+    return text_of_parts(found) if are_parts else str(as_attribute(found))
+
+
+def called(call: object) -> tuple[object, object]:
+    """Return name and arguments of a call of a tool."""
+    inner: object = call.get("function", call) if is_mapping(call) else None
+    fields: Mapping[object, object] = inner if is_mapping(inner) else {}
+    name = next((fields[n] for n in ("name", "toolName", "tool_name") if n in fields), None)
+    return name, next((fields[n] for n in ("arguments", "args", "input") if n in fields), None)
+
+
+def as_attribute(value: object) -> object:
+    """Return a value as attributes have it."""
+    if is_list(value) or is_mapping(value):
+        return json.dumps(value, ensure_ascii=False, default=str)
+    return value

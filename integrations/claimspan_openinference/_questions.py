@@ -18,7 +18,6 @@ from claimspan_openinference._messages import (
     inside_of,
     is_conversation,
     is_cut,
-    is_shown,
     last_asked,
     last_turn,
     last_turn_in,
@@ -173,8 +172,6 @@ def answer_to(root: Run, key: Key | None, query_key: Key | None = None) -> objec
     # The messages of a graph may hold the question alone, and its answer another field.
     if str(found).strip() == str(asked_of(root, query_key)).strip():
         found = ""
-    if str(found).startswith(NOTE_OF_STRUCTURE):
-        found = _structured_answer(root) or found
     return found or _filled_fields(root) or structured_text(last_answer(root))
 
 
@@ -211,27 +208,16 @@ def question_in(value: object, key: Key | None = None) -> object:
 def as_said(value: object, depth: int = MAX_LEVELS) -> object:
     """Return a value with the texts of the messages in it, which stand there as Python shows it."""
     if isinstance(value, str):
-        return shown_text(value) if is_shown(value) else value
+        return shown_text(value)
     if is_mapping(value) and depth:
         return {key: as_said(each, depth - 1) for key, each in value.items()}
     return [as_said(each, depth - 1) for each in value] if is_list(value) and depth else value
 
 
 def _started_with(root: Run) -> Mapping[str, object]:
-    """Return what a workflow of LlamaIndex's was asked with; of a text that was cut the whole."""
+    """Return what a workflow of LlamaIndex's was asked with."""
     given = parsed(attributes_of(root).get(semconv.INPUT_VALUE))
-    event = shown_event(given.get(START)) if is_mapping(given) else None
-    return {name: _whole_question(root, each) for name, each in (event or {}).items()}
-
-
-def _whole_question(root: Run, shown: object) -> object:
-    """What an event has shown; of a text that was cut the line of a prompt that it begins."""
-    if not isinstance(shown, str) or not is_cut(shown):
-        return shown
-    beginning = shown.removesuffix(CUT)
-    prompts = (prompted(attributes_of(run)) for run in root.tree.of_kind(RunKind.GENERATOR))
-    found = (beginning + each.partition(beginning)[2] for each in prompts if beginning in each)
-    return next((text.splitlines()[0].strip() for text in found), None)
+    return (shown_event(given.get(START)) if is_mapping(given) else None) or {}
 
 
 def answers_in(value: object, key: Key | None = None) -> list[object]:
@@ -329,7 +315,7 @@ def _is_structure(value: object) -> bool:
 def _text(value: object) -> str:
     """Return a text, the content of a message, or that of the last message of a list."""
     if isinstance(value, str):
-        return "" if value.startswith(_NO_TEXT) else shown_text(value) if is_shown(value) else value
+        return "" if value.startswith(_NO_TEXT) else shown_text(value)
     if is_mapping(value):
         return text_of_parts(inside_of(value).get("content"))
     # Documents have a content as well, and no role.
@@ -395,18 +381,14 @@ def _said_in(part: Mapping[object, object], name: str) -> str:
 
 
 def _text_of_output(value: object) -> str:
-    if not isinstance(value, str):
+    if not isinstance(value, str) or shown_role(value) not in ("", "assistant"):
         return ""
-    if is_shown(value):
-        return shown_text(value) if shown_role(value) in ("", "assistant") else ""
-    return "" if _OBJECT.match(value) else value
+    text = shown_text(value)
+    return "" if text is value and _OBJECT.match(value) else text
 
 
 NOTHING: Final = "null"
 """Output of a function that returned nothing: what a model said in it was not the answer."""
-
-NOTE_OF_STRUCTURE: Final = "Returning structured response: "
-"""How the message begins that an agent of LangChain's writes in place of its structured answer."""
 
 MIN_SEEN: Final = 20
 """Characters of what a model has said by which it is found in what a workflow has returned."""
@@ -477,12 +459,6 @@ def _begins_in(beginning: str, text: str) -> bool:
     """Whether what is seen ends as a text begins, with words of the workflow's before it."""
     at = beginning.find(text[:MIN_SEEN]) if len(text) >= MIN_SEEN else -1
     return at >= 0 and text.startswith(beginning[at:])
-
-
-def _structured_answer(root: Run) -> str:
-    """The structured answer of an agent, which its last model has filled in."""
-    said = (completed(attributes_of(run)) for run in _answering(root)[::-1])
-    return structured_text(next(filter(None, said), ""))
 
 
 def last_answer(root: Run) -> str:

@@ -14,7 +14,7 @@ from claimspan_openinference._groups import group_of
 from claimspan_openinference._kinds import is_marked
 from claimspan_openinference._reader import SpanReader
 from claimspan_openinference._traces import CLOCK_STEP, TraceTable, is_ours
-from claimspan_openinference._translation import in_openinference
+from claimspan_openinference._translation import RemadeSpan, in_openinference
 from claimspan_openinference._trees import tree_of
 from claimspan_tracing.adapters import Key, RunTree
 
@@ -118,30 +118,13 @@ class _Placed:
         start = max(self.start + self.moved, parent.start)
         end = max(self.end + self.moved, start)
         if (start, end, parent.context) != (self.start, self.end, self.span.parent):
-            self.span = _remade(self.span, parent.context, start, end)
+            # The parent is in the same trace table, and so not remote.
+            self.span = RemadeSpan(self.span, place=(parent.context, start, end))
         is_rounded = self.start % CLOCK_STEP == parent.start % CLOCK_STEP == 0
         if is_rounded and 0 < self.end - parent.until < CLOCK_STEP:
             self.until = max(parent.until, self.start)
         else:
             self.until = self.end
-
-
-def _remade(span: ReadableSpan, parent: SpanContext, start: int, end: int) -> ReadableSpan:
-    """A span with other times; its parent is in the same trace table, and so not remote."""
-    return ReadableSpan(
-        span.name,
-        span.get_span_context(),
-        parent,
-        span.resource,
-        span.attributes,
-        span.events,
-        span.links,
-        span.kind,
-        status=span.status,
-        start_time=start,
-        end_time=end,
-        instrumentation_scope=span.instrumentation_scope,
-    )
 
 
 def _in_order(spans: Iterable[ReadableSpan]) -> list[tuple[bool, _Placed]]:

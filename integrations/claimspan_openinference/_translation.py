@@ -5,15 +5,15 @@ Everything behind reads OpenInference alone. A span that is OpenInference is ret
 
 from __future__ import annotations
 
-import json
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Final, cast
 
 from opentelemetry.sdk.trace import Event, ReadableSpan
+from opentelemetry.trace import SpanContext
 from opentelemetry.util.types import AnyValue
 
 from claimspan_openinference._dialects import (
@@ -32,9 +32,11 @@ from claimspan_openinference._documents import LIST_KEYS, documents_in
 from claimspan_openinference._kinds import MIN_TOOL_TEXT, Attributes
 from claimspan_openinference._messages import (
     ASSISTANT,
-    TOOL,
     USER,
-    inside_of,
+    Message,
+    as_attribute,
+    called,
+    messages_in,
     parsed,
     role_of,
     text_of_parts,
@@ -42,7 +44,7 @@ from claimspan_openinference._messages import (
 from claimspan_tracing import semconv
 from claimspan_tracing.adapters import Document, is_list, is_mapping
 
-__all__ = ["in_openinference", "say_what_to_set"]
+__all__ = ["RemadeSpan", "in_openinference", "say_what_to_set"]
 
 _logger: Final = logging.getLogger("claimspan")
 
@@ -71,7 +73,7 @@ def in_openinference(span: ReadableSpan) -> ReadableSpan:
         return span
     if span.status.is_ok and _has_no_texts(words):
         say_what_to_set(spoken[0].name, spoken[0].contents)
-    return _Translated(span, words)
+    return RemadeSpan(span, words)
 
 
 @cache
@@ -82,22 +84,29 @@ def say_what_to_set(name: str, contents: str) -> None:
     )
 
 
-class _Translated(ReadableSpan):
-    """A span with other attributes."""
+class RemadeSpan(ReadableSpan):
+    """A span with other attributes, or at another place in its trace."""
 
-    def __init__(self, span: ReadableSpan, attributes: Mapping[str, AnyValue]) -> None:
+    def __init__(
+        self,
+        span: ReadableSpan,
+        attributes: Mapping[str, AnyValue] | None = None,
+        place: tuple[SpanContext | None, int | None, int | None] | None = None,
+    ) -> None:
+        """Take the place with the parent, the start and the end; None leaves all as it is."""
+        parent, start, end = place or (span.parent, span.start_time, span.end_time)
         super().__init__(
             span.name,
             span.get_span_context(),
-            span.parent,
+            parent,
             span.resource,
-            attributes,
+            span.attributes if attributes is None else attributes,
             span.events,
             span.links,
             span.kind,
             status=span.status,
-            start_time=span.start_time,
-            end_time=span.end_time,
+            start_time=start,
+            end_time=end,
             instrumentation_scope=span.instrumentation_scope,
         )
         self._n_dropped = span.dropped_attributes
@@ -106,16 +115,6 @@ class _Translated(ReadableSpan):
     def dropped_attributes(self) -> int:
         """Number of attributes that the span itself has lost."""
         return self._n_dropped
-
-
-@dataclass(frozen=True, slots=True)
-class _Message:
-    """What one has said in a conversation."""
-
-    role: str
-    text: str
-    calls: Sequence[object] = ()
-    """The calls of tools in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,8 +127,8 @@ class _Meaning:
     documents: Sequence[Document]
     """What a retriever has found, or a reranker let through."""
 
-    read: Sequence[_Message]
-    said: Sequence[_Message]
+    read: Sequence[Message]
+    said: Sequence[Message]
 
 
 def _words(attributes: Attributes, spoken: Sequence[Dialect]) -> dict[str, AnyValue]:
@@ -161,7 +160,7 @@ def _words(attributes: Attributes, spoken: Sequence[Dialect]) -> dict[str, AnyVa
     }
     if meaning.kind in (semconv.KIND_RETRIEVER, semconv.KIND_RERANKER):
         found |= _documents_in_words(meaning)
-    words = {name: _text(value) for name, value in found.items() if value is not None}
+    words = {name: as_attribute(value) for name, value in found.items() if value is not None}
     sources = {name for dialect in spoken for name in dialect.sources}
     gone = (*begun, *(name for dialect in spoken for name in dialect.numbered))
     left = {k: v for k, v in attributes.items() if k not in sources and not k.startswith(gone)}
@@ -176,18 +175,18 @@ def _meaning(
     given, returned = _unwrapped(first(lambda d: d.given)), _unwrapped(first(lambda d: d.returned))
     documents = _documents(returned)
     kind = _refined(_kind(attributes, spoken), given, returned)
-    read = _messages(first(lambda d: d.read)) or _numbered(attributes, spoken, 0)
-    said = _messages(first(lambda d: d.said)) or _numbered(attributes, spoken, 1)
+    read = messages_in(first(lambda d: d.read)) or _numbered(attributes, spoken, 0)
+    said = messages_in(first(lambda d: d.said)) or _numbered(attributes, spoken, 1)
     if kind == semconv.KIND_LLM:
-        read, said = read or _messages(given), said or _messages(returned)
+        read, said = read or messages_in(given), said or messages_in(returned)
     if system := text_of_parts(first(lambda d: d.system)):
-        read = [_Message("system", system), *read]
+        read = [Message("system", system), *read]
     if is_list(calls := first(lambda d: d.calls)):
-        said = [*said, _Message(ASSISTANT, "", calls)]
+        said = [*said, Message(ASSISTANT, "", calls)]
     if given is None:  # an agent has the messages alone
-        given = next((each.text for each in reversed(read) if each.role == USER), None)
+        given = next((each.text for each in reversed(read) if each.role in (USER, "")), None)
     if returned is None:
-        texts = (each.text for each in reversed(said) if each.role == ASSISTANT)
+        texts = (each.text for each in reversed(said) if each.role in (ASSISTANT, ""))
         returned = next(filter(None, texts), None)
     elif kind == semconv.KIND_TOOL and documents:
         told = [each for each in documents if len(str(each.text)) >= MIN_TOOL_TEXT]
@@ -207,14 +206,14 @@ def _refined(kind: str, given: object, returned: object) -> str:
 def _messages_in_words(meaning: _Meaning) -> dict[str, object]:
     found: dict[str, object] = {}
     for index, each in enumerate(meaning.read):
-        found[semconv.input_message(index, semconv.MESSAGE_ROLE)] = each.role
+        found[semconv.input_message(index, semconv.MESSAGE_ROLE)] = each.role or USER
         found[semconv.input_message(index, semconv.MESSAGE_CONTENT)] = each.text
     if meaning.kind == semconv.KIND_LLM and meaning.said:
         said = next((e.text for e in meaning.said if e.text and e.role == ASSISTANT), None)
         said = said or next((each.text for each in meaning.said if each.text), None)
         found[semconv.output_message(0, semconv.MESSAGE_ROLE)] = ASSISTANT
         found[semconv.output_message(0, semconv.MESSAGE_CONTENT)] = said
-        calls = [_called(call) for each in meaning.said for call in each.calls]
+        calls = [called(call) for each in meaning.said for call in each.calls]
         for index, (name, arguments) in enumerate(calls):
             found.setdefault(semconv.output_message(0, semconv.MESSAGE_TOOL_CALL), name)
             found[semconv.output_arguments(0, index)] = arguments
@@ -231,13 +230,6 @@ def _documents_in_words(meaning: _Meaning) -> dict[str, object]:
         found[name(index, "score")] = each.score
         found[name(index, "metadata")] = each.metadata or None
     return found
-
-
-def _text(value: object) -> object:
-    """A value as attributes have it."""
-    if is_list(value) or is_mapping(value):
-        return json.dumps(value, ensure_ascii=False, default=str)
-    return value
 
 
 def _kind(attributes: Attributes, spoken: Sequence[Dialect]) -> str:
@@ -283,88 +275,9 @@ def _has_no_texts(words: Attributes) -> bool:
     return '"id"' in str(words.get(semconv.OUTPUT_VALUE, '"id"'))
 
 
-# --- messages -------------------------------------------------------------------------------------
-
-
-_LISTS: Final = ("messages", "replies", "choices", "generations", "prompt", "input", "output")
-"""Names under which the input or the output of a model has its messages."""
-
-_NAMED: Final = ("tool_call_result", "toolResult", "tool_call", "toolUse")
-"""Names under which Haystack and Bedrock have a part, in place of its type."""
-
-_RESULTS: Final = (
-    *("tool_call_response", "tool-result", "tool_result", "function_call_output"),
-    *_NAMED[:2],
-)
-_CALLS: Final = ("tool_call", "tool-call", "tool_use", "function_call", *_NAMED[2:])
-"""Types of messages and of their parts."""
-
-
-def _messages(value: object) -> list[_Message]:
-    """The messages in a value: a text, a message, a list of these, or an object that has one."""
-    if is_list(value):
-        return [message for each in value for message in _messages(each)]
-    if not is_mapping(value):
-        return [_Message(USER, value)] if isinstance(value, str) and value else []
-    if value.get("type") in (*_RESULTS, *_CALLS):  # OpenAI has them beside its messages
-        return [*_parts_of({"content": [value]})]
-    named = next((value[name] for name in _LISTS if value.get(name)), None)
-    if named is None or "role" in value:
-        inner = value.get("message")  # of a choice, or of a generation
-        return _messages(inner) if is_mapping(inner) else [*_parts_of(value)]
-    system = value.get("system")
-    return [*([_Message("system", system)] if isinstance(system, str) else []), *_messages(named)]
-
-
-def _parts_of(message: Mapping[object, object]) -> Iterator[_Message]:
-    """A message, with what tools have returned as messages of their own."""
-    inside = inside_of(message)
-    role = str(role_of(inside.get("role", inside.get("type", ASSISTANT))))
-    content = inside.get("parts", inside.get("content", inside.get("text")))
-    calls = inside.get("tool_calls")
-    texts: list[object] = []
-    called = [*calls] if is_list(calls) else []
-    for part in content if is_list(content) else (content,):
-        if not is_mapping(part):
-            texts.append(part)
-            continue
-        kind = next((name for name in _NAMED if name in part), part.get("type", "text"))
-        inner = part.get(kind)
-        of_kind = inner if is_mapping(inner) else part
-        if kind in _RESULTS:
-            yield _Message(TOOL, _result(of_kind))
-        elif kind in _CALLS:
-            called.append(of_kind)
-        elif str(kind).endswith("text"):  # and neither thoughts nor images
-            texts.append(text_of_parts([part]))
-    text = "\n".join(each for each in texts if isinstance(each, str) and each)
-    if text or called:
-        yield _Message(role, text, called)
-
-
-def _result(part: Mapping[object, object]) -> str:
-    """What a tool has returned, as a text."""
-    names = ("response", "result", "output", "content")
-    found = next((part[name] for name in names if name in part), "")
-    if is_mapping(found) and {*found} == {"type", "value"}:  # Vercel's
-        found = found["value"]
-    are_parts = is_list(found) and all(
-        is_mapping(e) and (e.get("type") == "text" or {*e} == {"text"}) for e in found
-    )
-    return text_of_parts(found) if are_parts else str(_text(found))
-
-
-def _called(call: object) -> tuple[object, object]:
-    """Name and arguments of a call of a tool."""
-    inner: object = call.get("function", call) if is_mapping(call) else None
-    fields: Mapping[object, object] = inner if is_mapping(inner) else {}
-    name = next((fields[n] for n in ("name", "toolName", "tool_name") if n in fields), None)
-    return name, next((fields[n] for n in ("arguments", "args", "input") if n in fields), None)
-
-
-def _numbered(attributes: Attributes, spoken: Sequence[Dialect], which: int) -> list[_Message]:
+def _numbered(attributes: Attributes, spoken: Sequence[Dialect], which: int) -> list[Message]:
     """Messages that have an attribute for each of their fields."""
-    found: list[_Message] = []
+    found: list[Message] = []
     for beginning in (each.numbered[which] for each in spoken if each.numbered):
         while (role := attributes.get(f"{beginning}{len(found)}.role")) is not None:
             at = f"{beginning}{len(found)}"
@@ -372,7 +285,7 @@ def _numbered(attributes: Attributes, spoken: Sequence[Dialect], which: int) -> 
             arguments = attributes.get(f"{at}.tool_calls.0.arguments")
             call = {"name": attributes.get(f"{at}.tool_calls.0.name"), "arguments": arguments}
             text = text_of_parts(content) if is_list(content) else str(content or "")
-            found.append(_Message(str(role_of(role)), text, [call] if arguments else []))
+            found.append(Message(str(role_of(role)), text, [call] if arguments else []))
     return found
 
 

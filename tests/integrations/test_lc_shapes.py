@@ -139,6 +139,9 @@ def test_the_question_is_found_in_every_usual_shape(
         {"output": "said"},
         {"response": AIMessage("said")},
         {"messages": [HumanMessage("asked"), AIMessage("said")]},
+        {"note": "a draft of some length", "answers": ["said"]},
+        {"note": "a draft of some length", "replies": [AIMessage("said")]},
+        {"note": AIMessage("a draft of some length"), "last_message": AIMessage("said")},
         {"anything": "said"},
     ],
 )

@@ -6,6 +6,7 @@
 # The frameworks leave some of their generics open.
 
 import asyncio
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -218,6 +219,50 @@ def test_a_workflow_whose_answer_its_span_has_cut_off_is_judged_only_by_a_text_t
     assert "claimspan_llama_index" in edited.job.reason
 
 
+class Report(BaseModel):
+    """A report on a river."""
+
+    title: str
+    findings: list[str]
+
+
+FINDINGS = [
+    "The Drava is 725 kilometres long.",
+    "It flows from South Tyrol to the Danube, which takes it past Maribor, and then past Osijek. "
+    "It is colder than the Mura, and a good deal longer than that one, too.",
+]
+
+
+class Filled(Workflow):
+    """Returns the fields that a model has filled in, of which a span shows the beginning."""
+
+    @step
+    async def answer(self, event: StartEvent) -> StopEvent:
+        found = await Shelf().aretrieve(event.query)
+        fields = json.dumps({"title": "The Drava", "findings": FINDINGS})
+        said = await Scripted(said=fields).acomplete(told(found, event.query))
+        return StopEvent(result=Report.model_validate_json(str(said)))
+
+
+def test_a_long_question_of_a_workflow_is_read_whole(
+    monitor: InMemoryMonitor,
+) -> None:
+    asked = f"{QUESTION} Tell me as well where it comes from, and into which river it flows."
+    asyncio.run(ran(Edited(), start_event=Start(question=asked)))
+
+    assert monitor.only_record().record.query == asked
+
+
+def test_fields_that_the_span_of_a_workflow_has_cut_are_those_that_a_model_filled_in(
+    monitor: InMemoryMonitor,
+) -> None:
+    asyncio.run(ran(Filled(), query=QUESTION))
+
+    record = monitor.only_record()
+    assert record.record.response == "\n".join(["The Drava", *FINDINGS])
+    assert record.status == Status.EVALUATED
+
+
 class Parted(Workflow):
     """Searches the parts of a question, and has a model answer all of it."""
 
@@ -269,13 +314,6 @@ def test_no_question_of_two_branches_gets_the_answer_to_the_other_one(
     pipeline.run(asked)
 
     assert monitor.only_record().status == Status.SEVERAL_ANSWERS
-
-
-class Report(BaseModel):
-    """A report on a river."""
-
-    title: str
-    findings: list[str]
 
 
 def test_the_answer_of_an_engine_is_what_its_model_fills_in_and_not_its_prompt(

@@ -84,12 +84,16 @@ def test_fields_below_the_name_of_an_answer_are_the_answer(monitor: InMemoryMoni
     assert read(monitor.only_record()) == (TOWER, HIGH, FACTS[:2], "evaluated")
 
 
-def test_the_structured_response_of_an_agent_is_its_answer(monitor: InMemoryMonitor) -> None:
+@pytest.mark.parametrize("mode", [None, "values", "updates", "messages"])
+def test_the_structured_response_of_an_agent_is_its_answer(
+    monitor: InMemoryMonitor, mode: str | None
+) -> None:
     model = Script(
         lines=[calls("retrieve", query="tower"), calls("Height", answer=HIGH, metres=330)]
     )
     agent: Any = create_agent(model, [retrieve], response_format=ToolStrategy(Height))
-    agent.invoke({"messages": [{"role": "user", "content": TOWER}]})
+    given = {"messages": [{"role": "user", "content": TOWER}]}
+    agent.invoke(given) if mode is None else list(agent.stream(given, stream_mode=mode))
 
     record = monitor.only_record()
     assert read(record)[:2] == (TOWER, HIGH)

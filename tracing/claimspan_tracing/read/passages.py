@@ -6,12 +6,10 @@ conversation was handed over.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Set
 from typing import Final
 
-from claimspan.text.shapes import is_mapping
 from claimspan_tracing.capture.runs import Generation
 
 __all__ = ["acknowledges", "finds_nothing", "found_by_tools", "is_echo"]
@@ -59,7 +57,6 @@ MAX_ACKNOWLEDGED: Final = 200
 """Characters of such a text; what is longer says more."""
 
 MAX_WORDS: Final = 12
-MAX_FIELDS: Final = 6
 
 _DONE: Final = frozenset(
     "ok okay done success successful successfully succeeded complete completed finished saved"
@@ -83,7 +80,9 @@ _BESIDE: Final = frozenset(
 )
 
 _WORD: Final = re.compile(r"[^\W\d_]+")
-_ID: Final = re.compile(r"[\s(\[]*\bids?\b[\s:=#]*['\"]?[\w-]{1,64}['\"]?[)\]]?", re.IGNORECASE)
+_ID: Final = re.compile(
+    r"[\s(\[]*(?<!\w)(?:\w{1,40}_)?ids?\b[\s:=#'\"]*[\w-]{1,64}['\"]?[)\]]?", re.IGNORECASE
+)
 """The id of what was saved."""
 
 _COUNT: Final = re.compile(r"(?<![\w.,-])\d{1,9}\s+(?:new\s+)?([^\W\d_]+)")
@@ -94,17 +93,18 @@ _HANDED: Final = re.compile(
 )
 """A conversation that was handed to another agent, whose name may be any word."""
 
-_STATES: Final = frozenset("status status_code state success ok done result saved stored".split())
-_TEXTS: Final = frozenset({"message", "msg", "detail", "details", "error", "errors"})
-_NAMES: Final = re.compile(r"(?:^|_)ids?$", re.IGNORECASE)
+_FIELDS: Final = _BESIDE | {*"status state message msg detail details error errors true".split()}
+"""Names of fields that say so, and what stands beside them."""
 
+_SIGNS: Final = re.compile(r"status(?:_code)?['\"]\s*:\s*20[0124]\b|(?P<sign>[{}'\":,_])")
+"""A status of HTTP that says so, and the signs of JSON and of Python."""
 
 _NOTE: Final = re.compile(
     r"\[cleared\]$|(?:Successfully\ )?transferred\ (?:to|back)\b|updated\ todo\ list\ to\b"
     r"|tool\ call\ limit\ exceeded\b|error:\ failed\ to\ parse\ structured\ output\b"
     r"|agent\ [^\n]{1,80}?\ is\ now\ handling\ the\ request\b|returning\ structured\ response\b"
     r"|content\ loaded!\ you\ can\ now\ search\ the\ information\ using\b"
-    r"|error\ (?:invoking|executing)\ tool\b|error:\s",
+    r"|error\ (?:invoking|executing)\ tool\b",
     re.IGNORECASE,
 )
 """What frameworks write in place of a tool's result: hand-overs, bounds, their own bookkeeping, and
@@ -135,51 +135,20 @@ def acknowledges(text: str) -> bool:
     if len(text) > MAX_ACKNOWLEDGED:
         return False
     text = text.strip()
-    if text.startswith("{"):
-        return _is_state(text)
+    if text.startswith("{"):  # an object of JSON, or a dict as Python shows it
+        plain = _SIGNS.sub(lambda found: " " if found["sign"] else "ok", _ID.sub(" ", text))
+        return _says_done(plain, beside=_FIELDS)
     return _HANDED.fullmatch(text) is not None or _says_done(text)
 
 
-def _says_done(text: str, done: Set[str] = _DONE) -> bool:
+def _says_done(text: str, done: Set[str] = _DONE, beside: Set[str] = _BESIDE) -> bool:
     plain = _COUNT.sub(_counted, _ID.sub(" ", text)).casefold()
     words: list[str] = _WORD.findall(plain)
     if not 0 < len(words) <= MAX_WORDS or re.search(r"[\d_?:;=/@]", plain):
         return False
-    return done | _OBJECTS | _BESIDE >= {*words} and not done.isdisjoint(words)
+    return done | _OBJECTS | beside >= {*words} and not done.isdisjoint(words)
 
 
 def _counted(found: re.Match[str]) -> str:
     """What was counted, without the number; both if it is none of what is stored."""
     return found[1] if found[1].casefold() in _OBJECTS else found[0]
-
-
-def _is_state(text: str) -> bool:
-    fields = _fields(text)
-    if not 0 < len(fields) <= MAX_FIELDS:
-        return False
-    named = {key.casefold(): value for key, value in fields.items()}
-    said = [value for key, value in named.items() if key in _STATES]
-    rest = [(k, v) for k, v in named.items() if k not in _STATES and not _NAMES.search(k)]
-    return (
-        bool(said)
-        and all(map(_is_good, said))
-        and all(key in _TEXTS and (not value or _is_good(value)) for key, value in rest)
-    )
-
-
-def _is_good(value: object) -> bool:
-    if isinstance(value, str):
-        return _says_done(value)
-    return value is True or (type(value) is int and value in (200, 201, 202, 204))
-
-
-def _fields(text: str) -> dict[str, object]:
-    """The fields of a JSON object, or of what ``str`` makes of a dict; nothing of anything else."""
-    as_json = text.replace("'", '"').replace("True", "true").replace("False", "false")
-    for form in (text, as_json.replace("None", "null")):
-        try:
-            found: object = json.loads(form)
-        except (ValueError, RecursionError):
-            continue
-        return {str(key): value for key, value in found.items()} if is_mapping(found) else {}
-    return {}

@@ -24,7 +24,7 @@ MIN_EVIDENCE: Final = 40
 share as many by chance. What is shorter is part of a sentence."""
 
 MIN_BEGINNING: Final = 16
-"""Characters of a beginning that count if a sign says that the text was shortened there."""
+"""Characters of a text from which on it is looked for by its words, and proven by all of them."""
 
 MIN_ENDING: Final = 8
 """Characters of an ending that count behind such a sign."""
@@ -54,9 +54,6 @@ MAX_PLACES: Final = 8
 
 MAX_FINDS: Final = 200
 """Places of a text that are looked at."""
-
-MAX_FEW: Final = 80
-"""Characters of a beginning that is too short to prove anything without a sign behind it."""
 
 MAX_TORN: Final = 40
 """Characters of a word that was torn where a text was cut."""
@@ -173,44 +170,6 @@ def _joined(pair: re.Match[str]) -> str:
 # --- places in prompts ---------------------------------------------------------------------------
 
 
-class _Places:
-    """Parts of a text, none of which touch."""
-
-    def __init__(self) -> None:
-        self._starts: list[int] = []
-        self._ends: list[int] = []
-
-    def add(self, start: int, end: int) -> None:
-        first = bisect_left(self._ends, start)
-        last = bisect_right(self._starts, end)
-        if first < last:
-            start, end = min(start, self._starts[first]), max(end, self._ends[last - 1])
-        self._starts[first:last] = [start]
-        self._ends[first:last] = [end]
-
-    def __iter__(self) -> Iterator[tuple[int, int]]:
-        return zip(self._starts, self._ends, strict=True)
-
-    def meet(self, start: int, end: int) -> bool:
-        """Whether any of them has something of a part."""
-        at = bisect_right(self._ends, start)
-        return at < len(self._starts) and self._starts[at] < end
-
-    def end_of(self, place: int) -> int:
-        """The end of the part that holds a place; the place itself if none does."""
-        at = bisect_right(self._starts, place) - 1
-        return max(place, self._ends[at]) if at >= 0 else place
-
-    def gaps(self, start: int, end: int) -> Iterator[tuple[int, int]]:
-        """What of a part lies between them."""
-        for at in range(bisect_right(self._ends, start), bisect_left(self._starts, end)):
-            if start < self._starts[at]:
-                yield start, self._starts[at]
-            start = self._ends[at]
-        if start < end:
-            yield start, end
-
-
 class _Run(NamedTuple):
     """Words of a text that stand in a row in the prompts."""
 
@@ -246,8 +205,8 @@ class Prompts:
     def __init__(self, prompts: Sequence[str]) -> None:
         """Take the prompts that an answer rests on."""
         self._text: Final = _BREAK.join(prompts)
-        self._written: Final = _Places()
-        self._taken: Final = _Places()
+        # Of each character whether it is free, taken, or written by a model.
+        self._marks: Final = bytearray(len(self._text))
 
     def write(self, text: str, told: Prompts | None = None) -> None:
         """Note what a model has written: if that stands at a place, nothing else is proven there.
@@ -321,43 +280,32 @@ class Prompts:
     def _read_as_they_are(self, texts: Sequence[str], found: list[str | None]) -> None:
         # Without the white space around it, which frameworks take off as they join texts.
         inner = [text.strip() for text in texts]
-        places = [*_first_places(self._text, inner)]
         looked: dict[str, int] = {}
         for at in sorted(range(len(texts)), key=lambda at: -len(inner[at])):
-            text, first = inner[at], looked.get(inner[at], places[at])
-            if first < 0 or not text:
-                continue
-            for place in self._places_from(text, first):
-                end = place + len(text)
-                if self._is_its_own(text, place, end):
-                    self._take(place, end)
-                    found[at] = texts[at]
-                    looked[text] = place
-                    break
-            else:
-                looked[text] = -1
+            text, n_left = inner[at], MAX_FINDS
+            place = self._text.find(text, looked.get(text, 0)) if text else -1
+            while place >= 0 and n_left and not self._is_its_own(text, place):
+                place, n_left = self._text.find(text, place + 1), n_left - 1
+            if place >= 0 and n_left:
+                self._mark(place, place + len(text), TAKEN)
+                found[at] = texts[at]
+            looked[text] = place + len(text) if place >= 0 else len(self._text)
 
-    def _places_from(self, text: str, first: int) -> Iterator[int]:
-        """Yield where a text stands, from a place on and then before it."""
-        n_found = 0
-        for start, stop in ((first, len(self._text)), (0, first + len(text) - 1)):
-            place = self._text.find(text, start, stop)
-            while place >= 0 and n_found < MAX_FINDS:
-                n_found += 1
-                yield place
-                place = self._text.find(text, place + 1, stop)
-
-    def _is_its_own(self, text: str, start: int, end: int) -> bool:
+    def _is_its_own(self, text: str, start: int) -> bool:
         """Whether a place proves a text that stands there as it is."""
+        end = start + len(text)
         if len(text) < MIN_EVIDENCE and not self._is_apart(text, start, end):
             return False
-        if self._written.meet(start, end):
+        if self._marks.find(WRITTEN, start, end) >= 0:
             return False
-        if not self._taken.meet(start, end):
-            return True
-        gaps = [self._text[gap:until] for gap, until in self._taken.gaps(start, end)]
         has_words = any(sign.isalnum() for sign in text)
-        return any(any(map(str.isalnum, gap)) if has_words else gap.strip() for gap in gaps)
+        free = self._marks.find(FREE, start, end)
+        while free >= 0:
+            sign = self._text[free]
+            if sign.isalnum() if has_words else not sign.isspace():
+                return True
+            free = self._marks.find(FREE, free + 1, end)
+        return False
 
     def _is_apart(self, text: str, start: int, end: int) -> bool:
         """Whether a short text is no part of a word or a number."""
@@ -409,7 +357,7 @@ class Prompts:
         if covered < MIN_WHOLE * len(words.words) or not self._has_own(runs, covered):
             return ""
         for run in runs:
-            self._take(*self._place_of(run))
+            self._mark(*self._place_of(run), TAKEN)
         if self._is_interrupted_alone(words, runs):
             return text
         return self._together(text, [self._piece(text, words, run) for run in runs])
@@ -430,27 +378,16 @@ class Prompts:
         return True
 
     def _has_own(self, runs: Sequence[_Run], covered: int) -> bool:
-        own = sum(self._state.count(FREE, run.place, run.place + run.length) for run in runs)
+        own = sum(self._marks_of(run.place, run.length).count(FREE) for run in runs)
         return own >= max(1, min(MIN_OWN_WORDS, covered), MIN_OWN * covered)
 
-    @cached_property
-    def _state(self) -> bytearray:
-        """Of each word whether it is free, taken, or written by a model."""
-        state = bytearray(len(self._words.words))
-        for places, mark in ((self._taken, TAKEN), (self._written, WRITTEN)):
-            for start, end in places:
-                within = self._words.within(start, end)
-                state[within.start : within.stop] = bytes([mark]) * len(within)
-        return state
-
-    def _take(self, start: int, end: int) -> None:
-        self._mark(start, end, TAKEN)
-
     def _mark(self, start: int, end: int, mark: int) -> None:
-        (self._taken if mark == TAKEN else self._written).add(start, end)
-        if "_state" in self.__dict__:
-            within = self._words.within(start, end)
-            self._state[within.start : within.stop] = bytes([mark]) * len(within)
+        self._marks[start:end] = bytes([mark]) * (end - start)
+
+    def _marks_of(self, place: int, length: int) -> bytes:
+        """The marks of some words."""
+        starts = self._words.starts[place : place + length]
+        return bytes([self._marks[start] for start in starts])
 
     def _whole_runs(self, words: _Words) -> Iterator[_Run]:
         """Yield the first place at which all words stand in a row, and one of them is free."""
@@ -459,7 +396,7 @@ class Prompts:
             if at < 0:
                 return
             place = bisect_left(self._words.offsets, at + 1)
-            there = self._state[place : place + len(words.words)]
+            there = self._marks_of(place, len(words.words))
             if FREE in there and WRITTEN not in there:
                 yield _Run(0, place, len(words.words))
                 return
@@ -467,7 +404,7 @@ class Prompts:
 
     def _runs(self, words: _Words, most: int) -> Iterator[_Run]:
         """Yield the longest runs of a text over words with a mark up to ``most``, free first."""
-        state = self._state
+        starts, ends = self._words.starts, self._words.ends
         rows = [*_rows_of(words.words)]
         at, next_place, left = 0, -1, MAX_PLACES * len(rows)
         while at < len(rows):
@@ -476,8 +413,11 @@ class Prompts:
             for place in self._places_of(rows[at], MAX_PLACES if left > 0 else 1):
                 length = self._length(words.words, at, place, most)
                 left -= length
-                key = state.count(FREE, place, place + length), length, place >= next_place
-                if length >= IN_ROW and key > best_key:
+                if length < IN_ROW:
+                    continue
+                n_free = self._marks.count(FREE, starts[place], ends[place + length - 1])
+                key = n_free, length, place >= next_place
+                if key > best_key:
                     best, best_key = _Run(at, place, length), key
             if best is None:
                 at += 1
@@ -486,12 +426,12 @@ class Prompts:
                 at, next_place = at + best.length, best.place + best.length
 
     def _length(self, words: Sequence[str], at: int, place: int, most: int) -> int:
-        others, state, length = self._words.words, self._state, 0
+        others, starts, marks, length = self._words.words, self._words.starts, self._marks, 0
         while (
             at + length < len(words)
             and place + length < len(others)
             and words[at + length] == others[place + length]
-            and state[place + length] <= most
+            and marks[starts[place + length]] <= most
         ):
             length += 1
         return length
@@ -512,14 +452,15 @@ class Prompts:
             runs.append(run)
             kept.append(piece)
         covered = sum(run.length for run in runs)
-        if not kept or not self._has_own(runs, covered):
-            kept = self._few_words(text)
-        elif kept[0].end - kept[0].start < MIN_EVIDENCE and not _is_sign(self._text, kept[0].until):
+        is_short = bool(kept) and kept[0].end - kept[0].start < MIN_EVIDENCE
+        if not self._has_own(runs, covered) or (
+            is_short and not _is_sign(self._text, kept[0].until)
+        ):
             kept = []
         if kept and (sign := _LEFT_OUT.match(self._text, kept[-1].until)) is not None:
             kept += self._ending(text, sign.end(), kept[-1].end)
         for piece in kept:
-            self._take(piece.place, piece.until)
+            self._mark(piece.place, piece.until, TAKEN)
         return kept
 
     def _piece(self, text: str, words: _Words, run: _Run) -> _Piece:
@@ -533,30 +474,13 @@ class Prompts:
         )
         return _Piece(start - before, end + behind, place - before, until + behind)
 
-    def _few_words(self, text: str) -> list[_Piece]:
-        """The first words of a text, if a sign says that it was shortened there."""
-        start = len(text) - len(text.lstrip())
-        stem = text[start : start + MIN_BEGINNING]
-        place = self._text.find(stem) if len(stem) == MIN_BEGINNING else -1
-        for _ in range(MAX_PLACES):
-            if place < 0:
-                break
-            length = _common(text[start : start + MAX_FEW], self._text[place : place + MAX_FEW])
-            until = place + len(self._text[place : place + length].rstrip())
-            is_word = place == 0 or not self._text[place - 1].isalnum()
-            is_own = is_word and next(self._taken.gaps(place, until), None) is not None
-            if is_own and _is_sign(self._text, until) and not self._written.meet(place, until):
-                return [_Piece(start, start + until - place, place, until)]
-            place = self._text.find(stem, place + 1)
-        return []
-
     def _middle(self, text: str, words: _Words, known: Sequence[_Piece]) -> Iterator[_Piece]:
         """Yield and take other pieces that nothing else explains, as sentences that were picked."""
         for run in self._runs(words, FREE):
             piece = self._piece(text, words, run)
             is_new = all(piece.end <= each.start or each.end <= piece.start for each in known)
             if is_new and (piece.end - piece.start >= MIN_EVIDENCE or run.length >= MANY):
-                self._take(piece.place, piece.until)
+                self._mark(piece.place, piece.until, TAKEN)
                 yield piece
 
     def _together(self, text: str, pieces: Sequence[_Piece]) -> str:
@@ -618,36 +542,37 @@ class Prompts:
         that shares most of its words with them was made of them. What goes on behind the end of a
         known text is a paragraph by itself. What a model has quoted is not explained by its words.
         """
-        explained, shared = _Places(), set[int]()
+        shared = set[int]()
         for text, told in known:
             words = _Words(text)
             runs = [*self._runs(words, WRITTEN)]
             runs = [each for each in runs if told is None or not told.has_row(words, each)]
             shared.update(at for run in runs for at in range(run.place, run.place + run.length))
-            for start, end in (*self._exact_places(text.strip()), *self._proven(runs, words)):
-                explained.add(start, end)
+            for place in (*self._exact_places(text.strip()), *self._proven(runs, words)):
+                self._mark(*place, TAKEN)
         start = 0
         for text in self._text.split(_BREAK):
             ends = [each.span() for each in _PARAGRAPH_END.finditer(text)]
             firsts = [0, *(end for _, end in ends)]
             lasts = [*(begin for begin, _ in ends), len(text)]
             places = [(start + one, start + end) for one, end in zip(firsts, lasts, strict=True)]
-            left = [self._unexplained(*place, explained, shared) for place in places]
+            left = [self._unexplained(*place, shared) for place in places]
             if left == [self._text[first:last] for first, last in places]:
                 yield from filter(str.strip, [text])
             else:
                 yield from (rest for each in left if len(rest := each.strip()) >= MIN_EVIDENCE)
             start += len(text) + len(_BREAK)
 
-    def _unexplained(self, start: int, end: int, explained: _Places, shared: set[int]) -> str:
+    def _unexplained(self, start: int, end: int, shared: set[int]) -> str:
         """What of a paragraph is of its own."""
-        start = explained.end_of(start)
+        if (start := self._marks.find(FREE, start, end)) < 0:
+            return ""
         words = self._words.within(start, end)
         # A few words stand in a row in another text by chance.
         is_made = end - start >= MIN_EVIDENCE and (
             len(shared.intersection(words)) >= MIN_SHARED * max(1, len(words))
         )
-        return "" if is_made or explained.meet(start, end) else self._text[start:end]
+        return "" if is_made or TAKEN in self._marks[start:end] else self._text[start:end]
 
 
 _PARAGRAPH_END: Final = re.compile(r"\n\s*\n")
@@ -681,25 +606,6 @@ def _torn(text: str, around: str) -> int:
     return length
 
 
-def _first_places(around: str, texts: Iterable[str]) -> Iterator[int]:
-    """Yield a place of each text; -1 if it has none.
-
-    Each is looked for behind the one before it, and elsewhere only then: a template puts the same
-    signs between all chunks, so that most are found without a search.
-    """
-    end = between = 0
-    for text in texts:
-        place = end + between
-        if not around.startswith(text, place):
-            place = around.find(text, end)
-            if place < 0:
-                place = around.find(text, 0, end + len(text))
-            between = max(0, place - end)
-        if place >= 0 and text:
-            end = place + len(text)
-        yield place if text else -1
-
-
 Known = tuple[str, Prompts | None]
 """A document, or what a model has written with what it was told."""
 
@@ -713,8 +619,7 @@ def unexplained(texts: Iterable[str], known: Iterable[Known]) -> Iterator[str]:
 
 
 def _is_explained(text: str, known: Sequence[str]) -> bool:
-    pairs = zip(known, _first_places(text, known), strict=True)
-    inside = {each for each, place in pairs if place >= 0}
+    inside = {each for each in known if each in text}
     if inside and len(text) - sum(map(len, inside)) < MIN_EVIDENCE:
         return True
     inner = text.strip()

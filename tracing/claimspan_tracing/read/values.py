@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice
+from itertools import accumulate, islice
 from typing import Final, TypeVar
 
 from claimspan import Chunk
@@ -176,9 +176,6 @@ def bounded_chunks(parts: Sequence[Part]) -> list[Part]:
     A text that several retrievers returned is counted each time, as each has a copy of it.
     """
     room = MAX_CHUNKS_BYTES
-    found = [read.chunks for _, read in parts if isinstance(read, RetrieverRun)]
-    if _are_few([chunk for chunks in found for chunk in chunks], room):
-        return [*parts]
     kept: list[Part] = []
     for run, read in parts:
         if isinstance(read, RetrieverRun):
@@ -193,20 +190,8 @@ def bounded_chunks(parts: Sequence[Part]) -> list[Part]:
 def first_chunks(chunks: Iterable[Chunk], room: int = MAX_CHUNKS_BYTES) -> tuple[Chunk, ...]:
     """Return the first chunks, whole ones, that fit: ``MAX_CHUNKS`` and ``room`` bytes of text."""
     found = tuple(islice(chunks, MAX_CHUNKS))
-    if _are_few(found, room):
-        return found
-    kept: list[Chunk] = []
-    for chunk in found:
-        room -= byte_length(chunk.text)
-        if room < 0:
-            break
-        kept.append(chunk)
-    return tuple(kept)
-
-
-def _are_few(chunks: Iterable[Chunk], room: int) -> bool:
-    """Whether chunks fit whatever their characters are; none takes more than four bytes."""
-    return 4 * sum([len(chunk.text) for chunk in chunks]) <= room
+    taken = accumulate([byte_length(chunk.text) for chunk in found])
+    return tuple([chunk for chunk, size in zip(found, taken, strict=True) if size <= room])
 
 
 def read_messages(said: Said, text_of: Callable[[object], str]) -> tuple[Message, ...]:
