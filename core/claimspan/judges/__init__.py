@@ -49,12 +49,12 @@ __all__ = [
 _LAZY_MODULES: Final = {
     "CalibratedJudge": "calibrated",
     "CascadeJudge": "cascade",
-    "ChatModel": "llm",
-    "ChatReply": "llm",
-    "ChatRequest": "llm",
+    "ChatModel": "llm.chat",
+    "ChatReply": "llm.chat",
+    "ChatRequest": "llm.chat",
     "LocalJudge": "local",
-    "ModelJudge": "llm",
-    "OpenAIJudge": "llm",
+    "ModelJudge": "llm.judge",
+    "OpenAIJudge": "llm.judge",
 }
 
 
