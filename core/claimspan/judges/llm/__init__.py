@@ -6,6 +6,11 @@ if a server refuses a part of a request, such as ``response_format``; ``refusals
 has said.
 ``chat`` is the seam to any client; ``openai_chat`` and ``litellm_chat`` stand behind it.
 
-Nothing is imported here: ``chat`` is what others need of it, and the client of ``judge`` takes a
-second.
+``judge`` is not imported here: its client takes a second.
 """
+
+from __future__ import annotations
+
+from claimspan.judges.llm.chat import ChatModel, ChatReply, ChatRequest
+
+__all__ = ["ChatModel", "ChatReply", "ChatRequest"]
