@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import fields
 from datetime import UTC, datetime, timedelta
@@ -66,16 +66,20 @@ SOME_FAILED: Final = 1
 
 STATE: Final = Path("claimspan-backfill.db")
 
-_PORTS: Final = {"tempo": ("Tempo", 3200), "jaeger": ("Jaeger", 16686)}
-
-_TAKES: Final = {
-    "phoenix": ("--url", "--project"),
-    "mlflow": ("--url", "--project"),
-    "langfuse": ("--url",),
-    "tempo": ("--url", "--header"),
-    "jaeger": ("--url", "--project", "--header"),
+_Sourced = tuple[
+    Callable[[Backend, str | None], Source],
+    Callable[[str | None], BackendWriter] | str,
+    tuple[str, ...],
+]
+_SOURCES: Final[Mapping[str, _Sourced]] = {
+    "phoenix": (PhoenixSource, PhoenixWriter, ("--url", "--project")),
+    "mlflow": (MLflowSource, MLflowWriter, ("--url", "--project")),
+    "langfuse": (LangfuseSource, LangfuseWriter, ("--url",)),
+    "tempo": (TempoSource, "http://127.0.0.1:3200", ("--url", "--header")),
+    "jaeger": (JaegerSource, "http://127.0.0.1:16686", ("--url", "--project", "--header")),
 }
-"""Options by which a source is found; a file has none."""
+"""Source to what reads it; what writes scores back, or its address if nothing does; and the options
+by which it is found. A file has none."""
 
 _AGO: Final = re.compile(r"(\d{1,6})([dhm])")
 _UNITS: Final = {"d": "days", "h": "hours", "m": "minutes"}
@@ -236,29 +240,23 @@ def _source(
 ) -> tuple[Source, BackendWriter | None]:
     """Return the source, and what writes scores back to it."""
     given = {"--url": url, "--project": project, "--header": headers}
-    takes = _TAKES.get(name, ())
+    takes = _SOURCES[name][2] if name in _SOURCES else ()
     if unused := [option for option, value in given.items() if value and option not in takes]:
         raise ConfigError(f"{name} takes no {' or '.join(unused)}: leave it out")
-    if name == "phoenix":
-        phoenix = PhoenixWriter(url)
-        return PhoenixSource(phoenix.backend, project), phoenix
-    if name == "mlflow":
-        mlflow = MLflowWriter(url)
-        return MLflowSource(mlflow.backend, project), mlflow
-    if name == "langfuse":
-        langfuse = LangfuseWriter(url)
-        return LangfuseSource(langfuse.backend), langfuse
-    if name not in _PORTS:
+    if name not in _SOURCES:
         return FileSource(Path(name)), None
-    called, port = _PORTS[name]
-    backend = Backend(
-        called,
-        checked_address(url or f"http://127.0.0.1:{port}", "--url"),
-        extra="backfill",
-        settings="--url and --header",
-        headers=headers,
-    )
-    return TempoSource(backend) if name == "tempo" else JaegerSource(backend, project), None
+    read, write, _ = _SOURCES[name]
+    if isinstance(write, str):
+        backend = Backend(
+            name.title(),
+            checked_address(url or write, "--url"),
+            extra="backfill",
+            settings="--url and --header",
+            headers=headers,
+        )
+        return read(backend, project), None
+    writer = write(url)
+    return read(writer.backend, project), writer
 
 
 def _moment(option: str, given: str | None) -> datetime | None:

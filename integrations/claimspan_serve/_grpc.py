@@ -10,7 +10,7 @@ from grpc.aio import Server, ServicerContext
 
 from claimspan_serve._forward import Credentials, GrpcForward
 from claimspan_serve._http import ONLY_SPANS, WRONG_TOKEN
-from claimspan_serve._receiver import Arrivals, Receiver, RefusedError, unpacked
+from claimspan_serve._receiver import Receiver, RefusedError, unpacked
 
 __all__ = ["MAX_CALLS", "grpc_server"]
 
@@ -51,7 +51,7 @@ class _Export(grpc.GenericRpcHandler):
         self._receiver = receiver
         self._forward = forward
         self._credentials = credentials
-        self._arrivals = Arrivals()
+        self._arrivals = receiver.arrivals()
 
     def service(
         self, handler_call_details: grpc.HandlerCallDetails

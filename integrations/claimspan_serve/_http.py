@@ -15,7 +15,6 @@ from starlette.routing import Route
 from claimspan_serve._forward import TOKEN_HEADER, Credentials, HttpForward
 from claimspan_serve._receiver import (
     RETRY_SECONDS,
-    Arrivals,
     Receiver,
     RefusedError,
     encoded,
@@ -78,7 +77,7 @@ class _Otlp:
         self._receiver = receiver
         self._forward = forward
         self._credentials = credentials
-        self._arrivals = Arrivals()
+        self._arrivals = receiver.arrivals()
         self._n_bytes = 0
 
     async def export(self, request: Request) -> Response:

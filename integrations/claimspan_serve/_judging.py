@@ -19,14 +19,22 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from opentelemetry import _logs as logs  # the API's only path so far
+from opentelemetry import metrics
 from opentelemetry.context import Context
+from opentelemetry.exporter.otlp.proto.http._log_exporter import OTLPLogExporter
+from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
 from opentelemetry.metrics import CallbackOptions, Observation
-from opentelemetry.proto.resource.v1.resource_pb2 import Resource
-from opentelemetry.sdk.trace import Span, SpanProcessor
+from opentelemetry.proto.resource.v1 import resource_pb2
+from opentelemetry.sdk._logs import LoggerProvider
+from opentelemetry.sdk._logs.export import BatchLogRecordProcessor
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import Span, SpanProcessor, TracerProvider
 
 from claimspan.errors import ClaimspanError
 from claimspan_openinference import records_of_trace
-from claimspan_serve._export import provider_for
 from claimspan_serve._head import AfterHead, head_rate
 from claimspan_serve._journal import (
     MAX_ATTEMPTS,
@@ -36,10 +44,10 @@ from claimspan_serve._journal import (
     Segments,
     set_aside,
 )
-from claimspan_serve._options import options_from
+from claimspan_serve._options import ServeOptions, options_from
 from claimspan_serve._receiver import RefusedError, read_body
 from claimspan_serve._traces import Outcome, Trace, WaitingTraces
-from claimspan_tracing import Facts, Monitor, RateSampler, semconv
+from claimspan_tracing import Facts, Monitor, RateSampler, configure, semconv
 from claimspan_tracing.adapters import (
     MonitorOptions,
     guard_of,
@@ -47,6 +55,7 @@ from claimspan_tracing.adapters import (
     meter,
     release_leases,
     sampler_of,
+    shut_down_at_exit,
     submit_ended,
     unread_traces,
 )
@@ -68,6 +77,9 @@ NICENESS: Final = 5
 
 _OOM_SCORE: Final = Path("/proc/self/oom_score_adj")
 """Where Linux is told which process to end first if the machine has no memory left."""
+
+_SERVICE: Final = "claimspan-serve"
+"""What made a score whose trace names no service."""
 
 _logger: Final = logging.getLogger("claimspan")
 
@@ -128,7 +140,7 @@ class _ServiceOfTrace(SpanProcessor):
         """Set the resource of a score."""
         known = self._judged.get(span.get_span_context().trace_id)
         if known is not None and known.resource:
-            found = read_resource(Resource.FromString(known.resource))
+            found = read_resource(resource_pb2.Resource.FromString(known.resource))
             span._resource = found  # pyright: ignore[reportPrivateUsage] - no public name; in the list of what we lean on
 
 
@@ -147,7 +159,7 @@ class _Judging:
         self._traces = WaitingTraces(
             options.quiet, options.max_age, options.max_bytes, self._judged
         )
-        provider = provider_for(options)
+        provider = _provider_for(options)
         provider.add_span_processor(_ServiceOfTrace(self._judged))
         sampler = sampler_of(of_monitor.get("sample"))
         self._by_ids = sampler if isinstance(sampler, RateSampler) else None
@@ -333,6 +345,39 @@ class _Judging:
             or _SAMPLE_REQUEST in each.body
             for each in trace.spans.values()
         )
+
+
+def _provider_for(options: ServeOptions) -> TracerProvider:
+    """Return the tracer provider of the scores, and set those of log events and metrics.
+
+    Without ``export``, scores of forwarded spans go to the backend of these, and others to where
+    OpenTelemetry's variables say, or else to a file.
+
+    Raises:
+        ConfigError: A file cannot be written, or a variable has a value that is unknown.
+    """
+    base = (options.export or options.forward_to("http") or "").rstrip("/")
+    base = base.removesuffix("/v1/traces")
+
+    def endpoint(signal: str) -> str | None:
+        return f"{base}/v1/{signal}" if base else None
+
+    resource = Resource.create({"service.name": _SERVICE})
+    if "logs" in options.export_signals:
+        logger_provider = LoggerProvider(resource, shutdown_on_exit=False)
+        logger_provider.add_log_record_processor(
+            BatchLogRecordProcessor(OTLPLogExporter(endpoint("logs")))
+        )
+        logs.set_logger_provider(logger_provider)
+        shut_down_at_exit(logger_provider)
+    if "metrics" in options.export_signals:
+        reader = PeriodicExportingMetricReader(OTLPMetricExporter(endpoint("metrics")))
+        meter_provider = MeterProvider([reader], resource, shutdown_on_exit=False)
+        metrics.set_meter_provider(meter_provider)
+        shut_down_at_exit(meter_provider)
+    if "traces" not in options.export_signals:
+        return TracerProvider(resource=resource, shutdown_on_exit=False)
+    return configure(endpoint=endpoint("traces"), service_name=_SERVICE)
 
 
 def _observed(counts: Callable[[], Mapping[str, int]]) -> Callable[..., Iterable[Observation]]:

@@ -23,7 +23,6 @@ from claimspan_tracing.otlp.decoding import DecodedSpans, spans_of_json, spans_o
 __all__ = [
     "READ_SECONDS",
     "RETRY_SECONDS",
-    "Arrivals",
     "Receiver",
     "RefusedError",
     "encoded",
@@ -86,6 +85,7 @@ class Arrivals:
     def __init__(self) -> None:
         """Begin without any."""
         self._bounds: dict[asyncio.Timeout, None] = {}
+        self._why = "too many requests come at once, and this one is the slowest"
 
     def __len__(self) -> int:
         """Return how many there are."""
@@ -105,11 +105,17 @@ class Arrivals:
                 yield
         except TimeoutError:
             if bound not in self._bounds:
-                raise full("too many requests come at once, and this one is the slowest") from None
+                raise full(self._why) from None
             told = f"the request did not come to its end in {READ_SECONDS:.0f} s: send it at once"
             raise RefusedError(408, told) from None
         finally:
             self._bounds.pop(bound, None)
+
+    def end(self) -> None:
+        """Refuse all, so that their senders come again."""
+        self._why = "the service is about to end"
+        while self._bounds:
+            self.drop_slowest()
 
     def drop_slowest(self) -> None:
         """Refuse the one that has been coming the longest."""
@@ -135,7 +141,18 @@ class Receiver:
         """Requests that were put down or refused, and copies that were not put down."""
 
         self._journal = journal
+        self._arrivals: list[Arrivals] = []
         self._large = asyncio.Semaphore(LARGE_AT_ONCE)
+
+    def arrivals(self) -> Arrivals:
+        """Return where a transport notes the requests that are coming."""
+        self._arrivals.append(made := Arrivals())
+        return made
+
+    def end(self) -> None:
+        """Wait no longer for the content of requests."""
+        for each in self._arrivals:
+            each.end()
 
     def refuse(self, error: RefusedError) -> RefusedError:
         """Count a request that is answered with an error of ours; returns that."""

@@ -9,6 +9,7 @@ import socket
 import ssl
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from shutil import rmtree
@@ -107,15 +108,8 @@ class Service:
             ConfigError: A port is taken, a file of TLS cannot be read, or an option of the monitor
                 cannot work.
         """
-        _Connection.most = _most_connections()
+        _Connection.most, _Connection.counts = _most_connections(), self._receiver.counts
         try:
-            self._judging.start()
-            # What has been imported stays: a full collection would stop all to look at it.
-            gc.collect()
-            gc.freeze()
-            # uvicorn ends by the signal and raises it anew; no handler is to get it then.
-            for number in (signal.SIGTERM, signal.SIGINT):
-                signal.signal(number, _do_nothing)
             asyncio.run(self._serve(tell))
         finally:
             self._judging.end(self._end_by - time.monotonic())
@@ -143,6 +137,13 @@ class Service:
         try:
             grpc_port = self._add_port(rpc) if takes_grpc else 0
             with _listening(options.host, options.http_port) as listening:
+                self._judging.start()  # nothing else is in the event loop yet
+                # What has been imported stays: a full collection would stop all to look at it.
+                gc.collect()
+                gc.freeze()
+                # uvicorn ends by the signal and raises it anew; no handler is to get it then.
+                for number in (signal.SIGTERM, signal.SIGINT):
+                    signal.signal(number, _do_nothing)
                 await rpc.start()
 
                 def started(port: int) -> None:
@@ -153,14 +154,17 @@ class Service:
                         said += f", OTLP/gRPC at {_address(options.host, grpc_port)}"
                     tell(f"claimspan serve: {said}")
 
-                await _Http(self._http_config(http), started).serve(sockets=[listening])
+                await _Http(self._http_config(http), started, self._ending).serve([listening])
         finally:
-            self._is_ready = False
-            self._end_by = time.monotonic() + options.exit_timeout
             await rpc.stop(options.exit_timeout * _REQUESTS_SHARE)
         for each in (http_to, grpc_to):
             if each is not None:
                 await each.aclose()
+
+    def _ending(self) -> None:
+        self._is_ready = False
+        self._end_by = time.monotonic() + self._options.exit_timeout
+        self._receiver.end()
 
     def _http_config(self, app: Starlette) -> uvicorn.Config:
         options = self._options
@@ -226,6 +230,7 @@ class _Connection(H11Protocol):
     """
 
     most: ClassVar[int] = MAX_CONNECTIONS
+    counts: ClassVar[Counter[str]] = Counter()
     _waiting: ClassVar[_Timers] = {}
     _answering: ClassVar[_Timers] = {}
 
@@ -239,6 +244,11 @@ class _Connection(H11Protocol):
         super().data_received(data)
         if self in self._waiting and self.cycle and not self.cycle.more_body:
             self._go_on(self._answering)
+
+    def send_400_response(self, msg: str) -> None:
+        """Answer what is no HTTP, which no handler sees."""
+        self.counts["refused"] += 1
+        super().send_400_response(msg)
 
     def on_response_complete(self) -> None:
         self._go_on(self._waiting)
@@ -265,16 +275,23 @@ def _do_nothing(_number: int, _frame: FrameType | None) -> None:
 
 
 class _Http(uvicorn.Server):
-    """Tells when it listens, and at which port."""
+    """Tells when it listens, at which port, and when it begins to end."""
 
-    def __init__(self, config: uvicorn.Config, started: Callable[[int], None]) -> None:
+    def __init__(
+        self, config: uvicorn.Config, started: Callable[[int], None], ending: Callable[[], None]
+    ) -> None:
         super().__init__(config)
         self._tell = started
+        self._ending = ending
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         if sockets and not self.should_exit:
             self._tell(sockets[0].getsockname()[1])
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._ending()
+        await super().shutdown(sockets)
 
 
 def _listening(host: str, port: int) -> socket.socket:

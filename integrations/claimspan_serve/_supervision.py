@@ -27,8 +27,9 @@ so that one that dies at once does not occupy the machine by starting."""
 SOUND_SECONDS: Final = 60.0
 """After this time a death is the first one in a row."""
 
-GRACE_SECONDS: Final = 1.0
-"""How long after its time a process that is to end is killed."""
+JUDGING_SHARE: Final = 0.8
+"""Of the time at the end, what the process may judge and export in; at the end of it, it is killed,
+as by an exporter that hangs."""
 
 _GAUGES: Final = frozenset({"pending", "queued", "queued_bytes"})
 """Counts of records that end with their process."""
@@ -92,9 +93,10 @@ class JudgingProcess:
 
     def end(self, seconds: float) -> None:
         """Have it judge what is complete, and end within some seconds."""
-        self._end_by = time.monotonic() + seconds
+        self._end_by = time.monotonic() + JUDGING_SHARE * seconds
         self._ending.set()
-        self._thread.join(seconds + GRACE_SECONDS)
+        if self._thread.is_alive():  # else none was started
+            self._thread.join(max(0.0, seconds))
         if self._process is not None and self._process.is_alive():
             self._process.kill()
 

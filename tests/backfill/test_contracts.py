@@ -21,7 +21,7 @@ from contracts import LangfuseApi
 from processes import closed_port
 from stored_traces import MINUTE, StoredJaeger, StoredLangfuse, StoredTempo, spans_of
 
-N_TRACES = 120
+N_TRACES = 102
 """More than two pages."""
 
 

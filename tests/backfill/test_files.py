@@ -176,7 +176,7 @@ def test_where_no_scores_can_go_is_said_before_anything_is_read(here: Path) -> N
 
 
 def test_memory_holds_a_page_of_traces_and_no_more(here: Path) -> None:
-    file = written(20 * PAGE)
+    file = written(8 * PAGE)
     alive: list[int] = []
 
     def look(_records: object) -> None:
@@ -190,8 +190,8 @@ def test_memory_holds_a_page_of_traces_and_no_more(here: Path) -> None:
     )
     summary = counting.run(lambda: None, look)
 
-    assert (summary.traces, summary.records) == (20 * PAGE, 20 * PAGE)
-    assert len(alive) == 20
+    assert (summary.traces, summary.records) == (8 * PAGE, 8 * PAGE)
+    assert len(alive) == 8
     assert max(alive) - before <= 3 * 3 * PAGE  # three spans a trace; some wait for the collector
 
 

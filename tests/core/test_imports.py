@@ -97,7 +97,7 @@ def test_the_judges_load_no_client_before_it_is_used() -> None:
 
     assert loaded & HEAVY == set()
     assert "openai" in loaded_by("from claimspan.judges import OpenAIJudge")
-    assert loaded_by("from claimspan.judges import CascadeJudge") & HEAVY == set()
+    assert loaded_by("from claimspan.judges import CascadeJudge, ChatModel") & HEAVY == set()
 
 
 def test_the_scripted_judge_needs_no_test_framework() -> None:

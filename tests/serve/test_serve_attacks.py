@@ -9,7 +9,7 @@ import struct
 import threading
 import time
 from collections.abc import AsyncIterator, Generator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
@@ -21,7 +21,7 @@ import pytest
 from claimspan_serve import _receiver
 from claimspan_serve._forward import Credentials
 from claimspan_serve._http import application
-from claimspan_serve._journal import Journal
+from claimspan_serve._journal import Journal, Segments
 from claimspan_serve._receiver import LARGE_AT_ONCE, Receiver, RefusedError, read_body
 from claimspan_serve._service import OTHER_FILES
 
@@ -133,9 +133,12 @@ def test_what_is_refused_is_counted(served: Served, sent: bytes, status: str) ->
         b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(200),
     ],
 )
-def test_what_is_no_http_is_answered_and_left(served: Served, sent: bytes) -> None:
+def test_what_is_no_http_is_answered_counted_and_left(served: Served, sent: bytes) -> None:
+    before = refused(served)
+
     assert answer(connected(served, sent)).split()[1] == "400"
     assert served.post(body_of(asked())).status_code == 200
+    assert refused(served) == before + 1
 
 
 def test_a_message_of_grpc_is_unpacked_no_further_than_it_may_be_long(served: Served) -> None:
@@ -151,26 +154,87 @@ def test_a_message_of_grpc_is_unpacked_no_further_than_it_may_be_long(served: Se
     assert refused(served) == n_refused + 1
 
 
-def test_calls_of_grpc_whose_message_does_not_come_make_room_for_others(served: Served) -> None:
+def field(number: int, content: bytes) -> bytes:
+    """A field of protobuf."""
+    size = len(content)
+    sized = bytes(size >> shift & 127 | (size >> shift + 7 > 0) << 7 for shift in range(0, 35, 7))
+    return bytes([number << 3 | 2]) + sized[: max(1, -(-size.bit_length() // 7))] + content
+
+
+@pytest.mark.parametrize("number", [9, 11], ids=["attributes", "events"])
+def test_a_span_of_a_million_parts_is_refused_before_they_are_read(
+    served: Served, number: int
+) -> None:
+    before, n_refused = peak(served), refused(served)
+    parts = field(number, field(1, b"name")) * 1_000_000
+
+    answered = served.post(field(1, field(2, field(2, parts))))
+
+    assert answered.status_code == 400
+    assert b"parts" in answered.content
+    assert peak(served) - before < 80
+    assert refused(served) == n_refused + 1
+
+
+def calls_without_a_message() -> bytes:
+    """What a client of gRPC sends that begins some calls and goes on with none."""
+
     def frame(kind: int, flags: int, stream: int, data: bytes = b"") -> bytes:
         return struct.pack(">I", len(data))[1:] + struct.pack(">BBI", kind, flags, stream) + data
 
-    def field(name: str, value: str) -> bytes:
+    def header(name: str, value: str) -> bytes:
         return b"\0" + b"".join(bytes([len(e)]) + e.encode() for e in (name, value))
 
     said = {":method": "POST", ":scheme": "http", ":path": EXPORT, ":authority": "x"}
     said |= {"content-type": "application/grpc", "te": "trailers"}
-    headers = b"".join(field(*each) for each in said.items())
+    headers = b"".join(header(*each) for each in said.items())
     begun = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(4, 0, 0)
     part = b"\0" + struct.pack(">I", 10 * MIB) + b"x"
     for stream in range(1, 160, 2):
         begun += frame(1, 4, stream, headers) + frame(0, 0, stream, part)
+    return begun
+
+
+def test_calls_of_grpc_whose_message_does_not_come_make_room_for_others(served: Served) -> None:
     with ExitStack() as held:
         for _ in range(3):
-            held.enter_context(connected(served, begun, rpc=True))
+            held.enter_context(connected(served, calls_without_a_message(), rpc=True))
         time.sleep(0.5)
 
         assert [export(served) for _ in range(5)] == [b""] * 5
+
+
+UNFINISHED: Final = {
+    "idle": b"",
+    "headers without an end": head()[:-2],
+    "content without an end": head("Content-Length: 1000") + b"x",
+    "parts without an end": head("Transfer-Encoding: chunked") + b"5\r\nab",
+    "answers that are not read": head("Content-Length: 0") * 20_000,
+    "idle calls": None,
+    "calls without a message": calls_without_a_message(),
+}
+
+
+def test_sigterm_ends_the_service_in_time_whoever_is_connected(tmp_path: Path) -> None:
+    sent = [body_of(asked()) for _ in range(4)]
+    options = ("--spool", "spool", "--exit-timeout", "4")
+    with serving(tmp_path, *options, quiet=600) as served, ExitStack() as held:
+        for attack, data in UNFINISHED.items():
+            for _ in range(3):
+                made = held.enter_context(connected(served, rpc="calls" in attack))
+                made.setblocking(False)
+                with suppress(BlockingIOError):
+                    made.send(data or b"")
+        acknowledged = [served.post(body).status_code for body in sent[1:]]
+        export(served, sent[0])
+        began = time.monotonic()
+        ended = served.stop()
+
+    assert acknowledged == [200] * 3
+    assert (ended.code, ended.stderr) == (0, "")
+    assert ended.ended_at - began < 7
+    with closing(Segments(tmp_path / "spool")) as segments:
+        assert {each.body for each in iter(segments.next, None)} >= {*sent}
 
 
 class Slow:

@@ -8,18 +8,22 @@ import re
 import socket
 import ssl
 import subprocess
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 from signal import SIGKILL
 
 import httpx
 import pytest
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from claimspan.errors import ConfigError
 from claimspan_serve._options import options_from, read_config
-from claimspan_tracing import Alert
+from claimspan_tracing import Alert, semconv
 from claimspan_tracing.adapters import MonitorOptions
 
-from otlp_receiver import receiver
+from otlp_receiver import Answer, receiver, spans_in
 from processes import start, wait_for
 from served import PROTOBUF, asked, body_of, scored, serving, until
 
@@ -150,42 +154,72 @@ def test_sigterm_judges_the_traces_whose_root_has_come(tmp_path: Path) -> None:
     assert len(scored(backend)) == 1
 
 
-def test_scores_go_to_a_file_where_nothing_says_where_else(tmp_path: Path) -> None:
-    with serving(tmp_path) as served:
-        served.post(body_of(asked()))
-        until(lambda: served.health()["records"]["evaluated"] == 1)
-        served.stop()
-
-    lines = (tmp_path / "claimspan-traces.jsonl").read_text().splitlines()
-    names = [
+def written_names(folder: Path) -> list[str]:
+    """Names of the spans in the file of a service, by whole lines."""
+    file = folder / "claimspan-traces.jsonl"
+    lines = file.read_text().splitlines(keepends=True) if file.exists() else []
+    return [
         span["name"]
         for line in lines
+        if line.endswith("\n")
         for resource in json.loads(line)["resourceSpans"]
         for scope in resource["scopeSpans"]
         for span in scope["spans"]
     ]
-    assert "claimspan.evaluate" in names
 
 
-def test_events_and_metrics_go_to_the_same_place_if_they_are_asked_for(tmp_path: Path) -> None:
+def test_scores_go_to_a_file_where_nothing_says_where_else_and_all_counts_outlast_a_process(
+    tmp_path: Path,
+) -> None:
+    with serving(tmp_path) as served:
+        before = served.health()
+        served.post(body_of(asked()))
+        until(lambda: served.health()["records"]["evaluated"] == 1)
+        until(lambda: "claimspan.evaluate" in written_names(tmp_path))
+        os.kill(served.health()["judge"]["pid"], SIGKILL)
+        until(lambda: served.health()["judge"]["restarts"] == 1)
+        after = served.health()
+        until(lambda: bool(served.health()["judge"]["pid"]))
+        served.stop()
+
+    # From the first, and while another process starts.
+    assert {"requests", "spans", "records", "waiting"} <= before.keys() & after.keys()
+    assert after["records"]["evaluated"] == 1
+    gauges = {"pending", "queued", "queued_bytes"}
+    assert before["records"].keys() - after["records"].keys() <= gauges
+
+
+def test_events_and_metrics_go_to_the_same_place_and_a_weight_counts_what_the_head_left_out(
+    tmp_path: Path,
+) -> None:
     config = tmp_path / "serve.yaml"
     config.write_text("export_signals: [traces, logs, metrics]\n")
+    request = ExportTraceServiceRequest.FromString(body_of(asked()))
+    for span in spans_in(request):
+        span.trace_state = "ot=th:c"
     with receiver() as backend:
         export = backend.url.removesuffix("/v1/traces")
         with serving(tmp_path, "--config", str(config), "--export", export) as served:
-            served.post(body_of(asked()))
+            served.post(request.SerializeToString())
             until(lambda: len(scored(backend)) == 1)
             assert served.stop().code == 0
 
         assert backend.logs
         names = {
             metric.name
-            for request in backend.metrics
-            for resource in request.resource_metrics
+            for exported in backend.metrics
+            for resource in exported.resource_metrics
             for scope in resource.scope_metrics
             for metric in scope.metrics
         }
     assert {"claimspan.serve.spans", "claimspan.serve.requests", "claimspan.records"} <= names
+    weights = {
+        attribute.value.double_value
+        for span in backend.spans
+        for attribute in span.attributes
+        if attribute.key == semconv.SAMPLE_WEIGHT
+    }
+    assert weights == {4.0}
 
 
 def test_mtls_lets_in_who_has_a_certificate(tmp_path: Path) -> None:
@@ -256,18 +290,42 @@ def test_a_record_in_the_spool_has_its_score_once_after_the_service_was_killed(
     assert (counts["recovered"], len(scored(backend))) == (1, 1)
 
 
-def test_all_counts_are_in_the_health_from_the_first_and_while_a_judging_process_starts_again(
+@contextmanager
+def silent() -> Generator[str]:
+    """A target that takes connections, reads nothing, and never answers."""
+    with socket.create_server(("127.0.0.1", 0), backlog=100) as server:
+        yield f"http://127.0.0.1:{server.getsockname()[1]}"
+
+
+@contextmanager
+def unavailable() -> Generator[str]:
+    """A target that says 503 to each request."""
+    with receiver() as backend:
+        backend.answers.extend([Answer(503, keeps=False)] * 1_000)
+        yield backend.url.removesuffix("/v1/traces")
+
+
+def test_what_no_target_takes_is_kept_while_more_is_taken_and_has_its_score_once_from_one_that_does(
     tmp_path: Path,
 ) -> None:
-    with serving(tmp_path) as served:
-        before = served.health()
-        os.kill(before["judge"]["pid"], SIGKILL)
-        until(lambda: served.health()["judge"]["restarts"] == 1)
-        after = served.health()
+    options = ("--spool", "spool", "--exit-timeout", "3")
+    n_sent = 0
+    for bad in (silent, unavailable):
+        with bad() as where, serving(tmp_path, *options, "--export", where) as served:
+            for _ in range(3):
+                assert served.post(body_of(asked())).status_code == 200
+                n_sent += 1
+            until(lambda: served.health()["records"]["evaluated"] >= 3)
+            assert served.post(body_of(asked()[:2])).status_code == 200
+            began = time.monotonic()
+            ended = served.stop()
+        assert ended.code == 0
+        assert ended.ended_at - began < 6
+    with receiver() as backend:
+        where = backend.url.removesuffix("/v1/traces")
+        with serving(tmp_path, *options, "--export", where) as served:
+            until(lambda: len(scored(backend)) >= n_sent)
+            assert served.health()["waiting"]["traces"] == 2
+            served.stop()
 
-    assert {"requests", "spans", "records", "waiting"} <= before.keys() & after.keys()
-    assert before["records"].keys() - after["records"].keys() <= {
-        "pending",
-        "queued",
-        "queued_bytes",
-    }
+    assert len(scored(backend)) == len({trace for trace, _ in scored(backend)}) == n_sent

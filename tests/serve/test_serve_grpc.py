@@ -87,36 +87,28 @@ def refusal_of_packed(served: Served, body: bytes) -> grpc.StatusCode:
     return raised.value.code()
 
 
-def test_a_token_is_wanted_in_the_metadata(tmp_path: Path) -> None:
-    with serving(tmp_path, CLAIMSPAN_SERVE_TOKEN="secret") as served:  # noqa: S106 - of this test
-        code, _, _ = refusal(served, b"")
-        export(served, b"", metadata=[("authorization", "Bearer secret")])
-        export(served, b"", metadata=[("x-claimspan-token", "secret")])
-
-    assert code is grpc.StatusCode.UNAUTHENTICATED
-
-
-def test_a_proxy_forwards_the_message_its_metadata_and_the_answer(tmp_path: Path) -> None:
+def test_a_proxy_forwards_message_metadata_and_answer_also_those_about_a_token_or_the_end(
+    tmp_path: Path,
+) -> None:
     body = body_of(asked())
-    with serving(tmp_path, "--token", "backend", quiet=60) as backend:
+    bearer = ("authorization", "Bearer secret")
+    with serving(tmp_path, CLAIMSPAN_SERVE_TOKEN="secret", quiet=60) as backend:  # noqa: S106 - of this test
         forward = f"grpc://{backend.grpc}"
         with serving(tmp_path, "--forward", forward, quiet=60) as served:
-            key = ("authorization", "Bearer backend")
-            answer = export(served, body, metadata=[key])
+            answer = export(served, body, metadata=[bearer])
+            unknown, _, _ = refusal(backend, b"")
             refused = refusal(served, body)
             until(lambda: served.health()["waiting"]["traces"] == 1)
-        until(lambda: backend.health()["waiting"]["traces"] == 1)
-        taken = backend.health()["waiting"]
+            until(lambda: backend.health()["waiting"]["traces"] == 1)
+            taken = backend.health()["waiting"]
+            export(backend, b"", metadata=[("x-claimspan-token", "secret")])
+            backend.stop()
+            down, _, _ = refusal(served, b"")
 
+    assert unknown is grpc.StatusCode.UNAUTHENTICATED
     assert answer == b""
     assert (taken["traces"], taken["journal_bytes"]) == (1, len(body) + 6)
     # The backend's own refusal, with its details.
     assert refused[0] is grpc.StatusCode.UNAUTHENTICATED
     assert refused[2].code == 16
-
-
-def test_a_backend_that_is_down_is_unavailable(tmp_path: Path) -> None:
-    with serving(tmp_path, "--forward", "grpc://127.0.0.1:1") as served:
-        code, _, _ = refusal(served, b"")
-
-    assert code is grpc.StatusCode.UNAVAILABLE
+    assert down is grpc.StatusCode.UNAVAILABLE

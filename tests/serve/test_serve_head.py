@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
-from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from claimspan_serve._head import AfterHead, head_rate
-from claimspan_tracing import semconv
 from claimspan_tracing.options import settings_of
-
-from otlp_receiver import receiver, spans_in
-from served import asked, body_of, serving, until
 
 
 @pytest.mark.parametrize(
@@ -38,23 +31,3 @@ def test_the_rate_of_the_head_is_read_as_opentelemetry_writes_it(state: str, rat
 def test_whoever_gives_no_sample_is_told_what_judging_costs_also_behind_the_head() -> None:
     assert settings_of({"sample": AfterHead(None)}).tells_cost
     assert not settings_of({"sample": AfterHead(1.0)}).tells_cost
-
-
-def test_the_weight_of_a_score_counts_what_the_head_has_left_out(tmp_path: Path) -> None:
-    request = ExportTraceServiceRequest.FromString(body_of(asked()))
-    for span in spans_in(request):
-        span.trace_state = "ot=th:c"
-    with receiver() as backend:
-        export = backend.url.removesuffix("/v1/traces")
-        with serving(tmp_path, "--export", export) as served:
-            served.post(request.SerializeToString())
-            until(lambda: bool(backend.spans))
-            served.stop()
-
-    weights = {
-        attribute.value.double_value
-        for span in backend.spans
-        for attribute in span.attributes
-        if attribute.key == semconv.SAMPLE_WEIGHT
-    }
-    assert weights == {4.0}

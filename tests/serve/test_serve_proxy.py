@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import threading
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -74,7 +74,28 @@ def proxy(folder: Path, behind: str, *options: str) -> Generator[Served]:
         yield served
 
 
-def test_a_request_is_forwarded_byte_for_byte_and_its_answer_comes_back(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory: pytest.TempPathFactory) -> Generator[tuple[Backend, Served]]:
+    """A backend and a proxy before it, for the tests that need no other."""
+    with backend() as behind, proxy(tmp_path_factory.mktemp("proxy"), f"{behind.url}/base") as made:
+        yield behind, made
+
+
+@pytest.fixture
+def behind(pair: tuple[Backend, Served]) -> Backend:
+    """The backend, as it is before any request."""
+    pair[0].status, pair[0].answer, pair[0].headers = 200, b"\x0a\x00", {}
+    pair[0].requests.clear()
+    return pair[0]
+
+
+def count(served: Served, name: str) -> int:
+    return served.health()["requests"][name]
+
+
+def test_a_request_is_forwarded_byte_for_byte_and_its_answer_comes_back(
+    behind: Backend, pair: tuple[Backend, Served]
+) -> None:
     packed = gzip.compress(body_of(asked()))
     sent = {
         **PROTOBUF,
@@ -85,15 +106,12 @@ def test_a_request_is_forwarded_byte_for_byte_and_its_answer_comes_back(tmp_path
         "accept-encoding": "gzip",
         "accept": "*/*",
     }
-    with backend() as behind, proxy(tmp_path, f"{behind.url}/base") as served:
-        behind.answer = gzip.compress(b"answer")
-        behind.headers = {"content-encoding": "gzip", "x-backend": "7", "content-type": "x/y"}
-        answer = httpx.post(
-            f"{served.url}/v1/traces?project=a%20b",
-            content=packed,
-            headers=sent,
-        )
-        until(lambda: served.health()["requests"]["taken"] == 1)
+    _, served = pair
+    n_taken = count(served, "taken")
+    behind.answer = gzip.compress(b"answer")
+    behind.headers = {"content-encoding": "gzip", "x-backend": "7", "content-type": "x/y"}
+    answer = httpx.post(f"{served.url}/v1/traces?project=a%20b", content=packed, headers=sent)
+    until(lambda: count(served, "taken") == n_taken + 1)
 
     ((path, headers, body),) = behind.requests
     assert (path, body) == ("/base/v1/traces?project=a%20b", packed)
@@ -105,60 +123,71 @@ def test_a_request_is_forwarded_byte_for_byte_and_its_answer_comes_back(tmp_path
 
 
 @pytest.mark.parametrize("signal", ["logs", "metrics"])
-def test_logs_and_metrics_are_forwarded_and_not_read(tmp_path: Path, signal: str) -> None:
-    with backend() as behind, proxy(tmp_path, behind.url) as served:
-        answer = httpx.post(f"{served.url}/v1/{signal}", content=b"anything", headers=PROTOBUF)
-        counts = served.health()["requests"]
+def test_logs_and_metrics_are_forwarded_and_not_read(
+    behind: Backend, pair: tuple[Backend, Served], signal: str
+) -> None:
+    _, served = pair
+    n_taken = count(served, "taken")
+
+    answer = httpx.post(f"{served.url}/v1/{signal}", content=b"anything", headers=PROTOBUF)
 
     assert answer.status_code == 200
-    assert [(path, body) for path, _, body in behind.requests] == [(f"/v1/{signal}", b"anything")]
-    assert counts["taken"] == 0
+    sent = [(path, body) for path, _, body in behind.requests]
+    assert sent == [(f"/base/v1/{signal}", b"anything")]
+    assert count(served, "taken") == n_taken
 
 
-def test_what_only_the_backend_can_read_is_forwarded_and_counted(tmp_path: Path) -> None:
-    with backend() as behind, proxy(tmp_path, behind.url) as served:
-        answers = [
-            served.post(b"\x28\xb5\x2f\xfd", PROTOBUF | {"content-encoding": "zstd"}),
-            served.post(b"no protobuf"),
-        ]
-        until(lambda: served.health()["requests"]["not_judged"] == 2)
+def test_what_only_the_backend_can_read_is_forwarded_and_counted(
+    behind: Backend, pair: tuple[Backend, Served]
+) -> None:
+    _, served = pair
+    n_before = count(served, "not_judged")
+    answers = [
+        served.post(b"\x28\xb5\x2f\xfd", PROTOBUF | {"content-encoding": "zstd"}),
+        served.post(b"no protobuf"),
+    ]
+    until(lambda: count(served, "not_judged") == n_before + 2)
 
     assert [each.status_code for each in answers] == [200, 200]
     assert [body for _, _, body in behind.requests] == [b"\x28\xb5\x2f\xfd", b"no protobuf"]
 
 
-def test_what_the_backend_refuses_is_its_answer_and_is_not_judged(tmp_path: Path) -> None:
-    with backend() as behind, proxy(tmp_path, behind.url) as served:
-        behind.status, behind.headers, behind.answer = 503, {"retry-after": "7"}, b"busy"
-        answer = served.post(body_of(asked()))
-        counts = served.health()["requests"]
+def test_what_the_backend_refuses_is_its_answer_and_is_not_judged(
+    behind: Backend, pair: tuple[Backend, Served]
+) -> None:
+    _, served = pair
+    n_taken = count(served, "taken")
+    behind.status, behind.headers, behind.answer = 503, {"retry-after": "7"}, b"busy"
+
+    answer = served.post(body_of(asked()))
 
     assert (answer.status_code, answer.headers["retry-after"], answer.content) == (
         503,
         "7",
         b"busy",
     )
-    assert counts["taken"] == 0
+    assert count(served, "taken") == n_taken
 
 
-def test_a_backend_that_is_down_is_an_error_as_if_it_had_been_asked(tmp_path: Path) -> None:
-    with proxy(tmp_path, "http://127.0.0.1:1") as served:
-        answer = served.post(body_of(asked()))
-
-    assert answer.status_code == 502
-    assert "127.0.0.1:1 did not answer" in Status.FromString(answer.content).message
-
-
-def test_an_overloaded_judge_drops_copies_and_never_a_request(tmp_path: Path) -> None:
+def test_an_overloaded_judge_drops_copies_and_a_backend_that_is_down_is_an_error_as_if_asked(
+    tmp_path: Path,
+) -> None:
     config = tmp_path / "serve.yaml"
     body = body_of(asked(facts=100))
     config.write_text(f"max_bytes: {5 * len(body)}\n")
-    with backend() as behind, proxy(tmp_path, behind.url, "--config", str(config)) as served:
-        answers = [served.post(body_of(asked(facts=100))).status_code for _ in range(8)]
-        until(lambda: served.health()["requests"]["not_judged"] >= 3)
+    with ExitStack() as running:
+        behind = running.enter_context(backend())
+        with proxy(tmp_path, behind.url, "--config", str(config)) as served:
+            answers = [served.post(body_of(asked(facts=100))).status_code for _ in range(8)]
+            until(lambda: count(served, "not_judged") >= 3)
+            running.close()
+            answer = served.post(body_of(asked()))
 
     assert answers == [200] * 8
     assert len(behind.requests) == 8
+    assert answer.status_code == 502
+    where = behind.url.removeprefix("http://")
+    assert f"{where} did not answer" in Status.FromString(answer.content).message
 
 
 def test_a_token_of_the_service_does_not_reach_the_backend(tmp_path: Path) -> None:

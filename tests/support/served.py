@@ -23,39 +23,11 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from otlp_receiver import Receiver
 from processes import Ended, start, wait_for
 
-__all__ = ["APP", "PROTOBUF", "Served", "asked", "body_of", "run_app", "scored", "serving", "until"]
+__all__ = ["PROTOBUF", "Served", "asked", "body_of", "scored", "serving", "until"]
 
 PROTOBUF: Final = {"content-type": "application/x-protobuf"}
 PATIENCE: Final = 60.0
 """Seconds after which a test gives up; nothing takes so long."""
-
-APP: Final = """
-import sys
-from openinference.instrumentation.langchain import LangChainInstrumentor
-from opentelemetry.sdk.resources import Resource
-from opentelemetry.sdk.trace import TracerProvider
-from opentelemetry.sdk.trace.export import BatchSpanProcessor
-from lc_pipelines import rag_chain
-
-transport, endpoint, count = sys.argv[1:4]
-if transport == "grpc":
-    from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter
-    exporter = OTLPSpanExporter(endpoint, insecure=True)
-else:
-    from opentelemetry.exporter.otlp.proto.http import Compression
-    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-    packed = Compression.Gzip if transport == "gzip" else Compression.NoCompression
-    exporter = OTLPSpanExporter(endpoint + "/v1/traces", compression=packed)
-provider = TracerProvider(resource=Resource({"service.name": "shop"}))
-provider.add_span_processor(BatchSpanProcessor(exporter))
-LangChainInstrumentor().instrument(tracer_provider=provider)
-for number in range(int(count)):
-    rag_chain().invoke(f"How long is river {number}?")
-print(provider.force_flush())
-provider.shutdown()
-"""
-"""An application that knows nothing of claimspan: a chain of LangChain, traced by OpenInference."""
-
 
 LIMITED: Final = """
 import resource, runpy
@@ -120,11 +92,6 @@ def serving(
             yield Served(process, process.stderr.readline())
         finally:
             process.kill()
-
-
-def run_app(folder: Path, transport: str, endpoint: str, count: int = 1) -> Ended:
-    """Run the application to its end."""
-    return wait_for(start(["-c", APP, transport, endpoint, str(count)], folder))
 
 
 def until(is_true: Callable[[], bool]) -> None:

@@ -47,20 +47,20 @@ __all__ = [
 
 # The client of OpenAIJudge alone takes half a second to import.
 _LAZY_MODULES: Final = {
-    "CalibratedJudge": "calibrated",
-    "CascadeJudge": "cascade",
-    "ChatModel": "llm",
-    "ChatReply": "llm",
-    "ChatRequest": "llm",
-    "LocalJudge": "local",
-    "ModelJudge": "llm",
-    "OpenAIJudge": "llm",
+    "CalibratedJudge": ".calibrated",
+    "CascadeJudge": ".cascade",
+    "ChatModel": ".llm.chat",
+    "ChatReply": ".llm.chat",
+    "ChatRequest": ".llm.chat",
+    "LocalJudge": ".local",
+    "ModelJudge": ".llm.judge",
+    "OpenAIJudge": ".llm.judge",
 }
 
 
 def __getattr__(name: str) -> object:
     if name not in _LAZY_MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value: object = getattr(import_module(f"{__name__}.{_LAZY_MODULES[name]}"), name)
+    value: object = getattr(import_module(_LAZY_MODULES[name], __name__), name)
     globals()[name] = value  # the next access does not come here
     return value

@@ -55,7 +55,8 @@ MAX_TRACE_STATE: Final = 512
 _MEMBER: Final = re.compile(r"[a-z0-9][a-z0-9_\-*/@]{0,240}=[ -+\--<>-~]{0,255}[!-+\--<>-~]")
 
 MAX_PARTS: Final = 200_000
-"""Groups and spans of a request. A few bytes make an empty one, which takes as long as any."""
+"""Groups and spans of a request, and fields of one of them. Two bytes make an empty one, of which
+protobuf makes fifty times as many."""
 
 _JSON_DEPTH: Final = 200
 """A level of an array takes three brackets: below it are the fifty that protobuf nests."""
@@ -65,8 +66,10 @@ _NO_ID: Final = b"?"
 _BROKEN: Final = "a value of another type than in OTLP, or nested too deeply"
 _UNREADABLE: Final = (ParseError, DecodeError)
 
-_NUMBERS: Final = {"resourceSpans": 1, "resource": 1, "scopeSpans": 2, "scope": 1, "spans": 2}
-"""Of the fields down to a span, as OTLP's protobuf numbers them."""
+_NUMBERS: Final = {"resourceSpans": 1, "resource": 1, "scopeSpans": 2, "scope": 1, "spans": 2} | {
+    "attributes": 9
+}
+"""Of the fields down to those of a span, as OTLP's protobuf numbers them."""
 
 _HALF: Final = re.compile(rb"\\u[dD][89a-fA-F]")
 _ESCAPE: Final = re.compile(
@@ -193,6 +196,8 @@ def spans_of_protobuf(body: bytes) -> DecodedSpans:
     Raises:
         PayloadError: It is no ``ExportTraceServiceRequest``.
     """
+    if len(body) > 2 * MAX_PARTS:  # a smaller one cannot have more parts
+        _look_over(body)
     with suppress(DecodeError):
         return spans_of(ExportTraceServiceRequest.FromString(body))
     # All of it was refused, perhaps for one text that is not UTF-8, or one value nested too deeply.
@@ -203,6 +208,19 @@ def spans_of_protobuf(body: bytes) -> DecodedSpans:
     if not found or not (found.sent or found.rejected):
         raise PayloadError("no ExportTraceServiceRequest of OTLP in protobuf")
     return found
+
+
+def _look_over(body: bytes) -> None:
+    """Walk through a request before anything is made of it, as far as it is whole.
+
+    Raises:
+        PayloadError: One of its objects has too many parts.
+    """
+    with suppress(DecodeError):
+        for group in _encoded(body, "resourceSpans"):
+            for inner in _encoded(group, "scopeSpans"):
+                for span in _encoded(inner, "spans"):
+                    _encoded(span, "attributes")
 
 
 def spans_of_json(body: bytes | str, *, max_bytes: int = MAX_BYTES) -> DecodedSpans:
