@@ -40,8 +40,6 @@ LONGEST_PAUSE: Final = 2.0
 
 @dataclass(frozen=True, slots=True)
 class _Waiting:
-    """A job that waits for the broker."""
-
     job: Job
     text: str
     deadline: float

@@ -88,7 +88,6 @@ class Diagnosis:
         return all(each.state != "failed" for each in self.findings)
 
     def __iter__(self) -> Iterator[Finding]:
-        """Iterates over the findings."""
         return iter(self.findings)
 
     def __str__(self) -> str:

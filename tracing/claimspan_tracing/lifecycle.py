@@ -272,7 +272,6 @@ def _at_exit() -> None:
 
 
 def _is_kernel() -> bool:
-    """Whether this process is a kernel of Jupyter."""
     # Not imported for it: a kernel has loaded the module.
     application = getattr(sys.modules.get("ipykernel.kernelapp"), "IPKernelApp", None)
     is_initialized: object = getattr(application, "initialized", None)

@@ -148,7 +148,6 @@ class Monitor:
         return self
 
     def __deepcopy__(self, memo: object) -> Self:
-        """Returns the monitor itself, as ``copy`` does."""
         return self
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:

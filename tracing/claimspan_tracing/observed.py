@@ -174,7 +174,6 @@ class ObservedRecord:
         return self._root is not None and bool(self._root.tree.of_kind(RunKind.RETRIEVER))
 
     def _add(self, kind: RunKind, name: str, inputs: object, outputs: object) -> None:
-        """Add a run that has ended."""
         if self._root is None:
             return
         run_id = object()

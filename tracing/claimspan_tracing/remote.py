@@ -36,6 +36,7 @@ from claimspan_tracing.guard import Guard
 from claimspan_tracing.job import Job, Outcome
 from claimspan_tracing.monitor import Monitor
 from claimspan_tracing.options import GroundTruthLike, MonitorOptions, may_capture, settings_of
+from claimspan_tracing.providers.chains import flush
 from claimspan_tracing.redact.redaction import Redactor
 from claimspan_tracing.scope import tracer_of
 from claimspan_tracing.write.scores import write_scores
@@ -223,8 +224,7 @@ class RemoteEvaluation:
 
     def _flush(self) -> bool:
         """Have a provider of the application's export; ours has done so already."""
-        flush = None if self._carriers else getattr(self._provider, "force_flush", None)
-        return True if flush is None else bool(flush())
+        return self._carriers is not None or flush(self._provider)
 
     def _tracer(self) -> Tracer:
         return tracer_of(self._provider)

@@ -60,7 +60,6 @@ class _Sigterm:
         atexit.register(self._end_by_signal)
 
     def handle(self, number: int, frame: FrameType | None) -> None:
-        """Take the signal."""
         if self._before == signal.SIG_IGN:
             return
         if callable(self._before):

@@ -413,7 +413,6 @@ class _Views:
 
 
 def _as_json(run: _Run, found: Comparison | None, views: _Views) -> str:
-    """The counts, means and cost of the run, metrics in the order of all scores, and its files."""
     summary, account, unit = run.summary, run.account, run.file.unit
     means = {
         name: {"mean": summary.means[name].mean, "n": summary.means[name].n}
@@ -467,7 +466,6 @@ def _as_table(run: _Run, found: Comparison | None, views: _Views) -> str:
 
 
 def _summary_lines(summary: Summary, n_records: int) -> Iterator[str]:
-    """The number of evaluated records, their labels with reasons, the means, and the cost."""
     found = [f"{n} {label}" for label in (LOW, GOOD, UNKNOWN) if (n := summary.labels[label])]
     evaluated = f"{summary.evaluated} of {n_records} records evaluated"
     yield f"{evaluated}: {', '.join(found)}" if found else evaluated
@@ -494,7 +492,6 @@ def _summary_lines(summary: Summary, n_records: int) -> Iterator[str]:
 
 
 def _account_lines(account: Account, unit: str, metrics: Collection[str]) -> Iterator[str]:
-    """Skipped rows with their reasons, missing fields, and unread columns."""
     if account.skips:
         parts = [
             f"{account.lines} lines in the file",

@@ -286,7 +286,6 @@ def _notes_on(
     results: Sequence[SystemResult],
     metrics: Sequence[str],
 ) -> Iterator[str]:
-    """A sentence for everything that keeps records or metrics out of the comparison."""
     judges = {system.name: ", ".join(sorted(system.judges)) for system in systems if system.judges}
     if len(set(judges.values())) > 1:
         by = "; ".join(f"{name} by {judge}" for name, judge in judges.items())
@@ -314,7 +313,6 @@ def _notes_on(
 
 
 def _on_pairs(system: System, result: SystemResult, baseline: System) -> Iterator[str]:
-    """What of the records and metrics of a system has no counterpart in the baseline."""
     if result.only_here or result.only_in_baseline:
         yield (
             f"{result.name}: {result.common} records are in {baseline.name} as well, "

@@ -54,7 +54,6 @@ class Usage(BaseModel):
     """Wall-clock time of the evaluation in seconds."""
 
     def __add__(self, other: Usage) -> Usage:
-        """The sum, field by field."""
         pairs = zip(dict(self).items(), dict(other).values(), strict=True)
         return Usage(**{name: mine + its for (name, mine), its in pairs})
 

@@ -378,7 +378,6 @@ async def _evaluation_or_error(
     undefined: Undefined,
     max_claims: int,
 ) -> Evaluation:
-    """Evaluate a record; if the judge fails, return the reason and the cost."""
     started = time.perf_counter()
     with metered() as meter:
         try:
@@ -404,7 +403,6 @@ async def _evaluation_or_error(
 
 
 def _record_limits(budget: Budget | None) -> tuple[int, int]:
-    """Calls and tokens of a record: what a budget says of them, else the default."""
     calls, tokens = (budget.calls_per_record, budget.tokens_per_record) if budget else (None, None)
     return MAX_CALLS if calls is None else calls, MAX_TOKENS if tokens is None else tokens
 
@@ -426,7 +424,6 @@ async def _charged_to(budget: Budget | None, meter: Meter) -> AsyncGenerator[Non
 
 @asynccontextmanager
 async def _deadline(seconds: float) -> AsyncGenerator[None]:
-    """Cancel the block after some seconds, and raise a ``JudgeError`` that says so."""
     clock = Clock(seconds)
     token = record_clock.set(clock)
     try:
@@ -450,7 +447,6 @@ def _answer_alone(record: RagRecord) -> RagRecord:
 
 
 def _suspected_texts(record: RagRecord) -> tuple[str, ...]:
-    """Names of the texts of a record that seem to address the judge."""
     texts = {"response": record.response, "ground_truth": record.ground_truth or ""}
     texts |= {f"chunks[{i}]": chunk.text for i, chunk in enumerate(record.chunks)}
     return tuple(name for name, text in texts.items() if suspects_injection(text))
@@ -489,7 +485,6 @@ async def _judged(
 async def _graded(
     judge: Judge, record: RagRecord, criteria: Sequence[Criterion]
 ) -> dict[str, Grade]:
-    """The grade of the answer by each criterion."""
     if not criteria or not isinstance(judge, CriteriaJudge):  # ``judge_for`` has refused it
         return {}
     found = await guarded(judge, partial(judge.grade, criteria, record))
@@ -539,7 +534,6 @@ async def _claims_of(judge: Judge, text: str, question: str, max_claims: int) ->
 
 
 def _check_options(undefined: Undefined, max_claims: int) -> None:
-    """Refuse options of ``aevaluate`` that cannot work."""
     check_undefined(undefined)
     if max_claims < 1:
         raise ConfigError(f"max_claims is {max_claims!r}: give 1 or more")

@@ -109,7 +109,6 @@ async def _matrices_at_once(
     areas: Mapping[str, _Area],
     question: str,
 ) -> dict[str, VerdictMatrix]:
-    """Cut the matrices out of one matrix of all claims against all texts."""
     cells = frozenset((i, j) for rows, columns in areas.values() for i in rows for j in columns)
     call = partial(judge.check_cells, claims, texts, cells, question=question)
     width = len(texts)

@@ -243,7 +243,6 @@ _SETS: Final[Mapping[str, Sequence[str]]] = {"all": METRICS, "default": DEFAULT_
 
 
 def _metric(given: object) -> str | OwnMetric:
-    """A name of the catalogue or of a set of metrics, or a metric of the user's."""
     if isinstance(given, Criterion | FunctionMetric):
         return given
     if isinstance(given, str):

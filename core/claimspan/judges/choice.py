@@ -115,7 +115,6 @@ def _no_constant(name: str) -> float:
 def _judge_arguments(
     judge: Callable[..., Judge], options: Mapping[str, JsonValue]
 ) -> dict[str, object]:
-    """The arguments of a judge that options of a command line stand for."""
     known = signature(judge).parameters
     given: dict[str, object] = {}
     fields: dict[str, JsonValue] = {}
@@ -285,7 +284,6 @@ def takes_options(choice: str) -> bool:
 
 
 def _with_calibration(wanted: str) -> tuple[str, str]:
-    """The name of a judge without its calibration, and the file of that; empty if it has none."""
     name, _, calibration = wanted.rpartition("@")
     # Names of models have an @ as well; none of them ends as a file of JSON does.
     return (name, calibration) if name and calibration.endswith(".json") else (wanted, "")
@@ -353,7 +351,6 @@ def _of_model(given: object, options: Mapping[str, JsonValue] | None = None) -> 
 
 
 def _chat_model(given: object) -> tuple[ChatModel | None, Exception | None]:
-    """The ``ChatModel`` of a framework's model object, or the reason why there is none."""
     # A component of Haystack has nothing of Haystack but its metaclass.
     kinds = (*type(given).__mro__, *type(type(given)).__mro__)
     roots = {each.__module__.partition(".")[0] for each in kinds} - {"builtins", "abc"}
@@ -455,7 +452,6 @@ def _at_endpoint(kind: str, model: str, options: Mapping[str, JsonValue], offlin
 
 
 def _connect(provider: Provider, name: str, given: dict[str, object]) -> None:
-    """Adds address and key of a provider, by its variables."""
     key = next((os.environ[each] for each in provider.keys if os.environ.get(each)), None)
     url = os.environ.get(provider.url_variable, "") if provider.url_variable else ""
     if provider.url_variable == "OLLAMA_HOST" and url:

@@ -251,7 +251,6 @@ def per_cent(mean: Mean) -> float:
 
 
 def _prior(path: Path) -> dict[str, Recorded]:
-    """The content of the file so far, by the identity of each record."""
     if not path.exists():
         return {}
     no_results = ConfigError(
@@ -284,7 +283,6 @@ def _prior(path: Path) -> dict[str, Recorded]:
 
 
 def _without_a_place(row: object) -> Iterator[str]:
-    """Yield the fields of a record in a file that are not written with it."""
     if not is_mapping(row):
         return
     fields = {str(name): value for name, value in row.items()}

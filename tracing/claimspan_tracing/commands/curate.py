@@ -266,7 +266,6 @@ def pick(
 
 
 def _nearest(candidate: Candidate, chosen: Iterable[Candidate]) -> float:
-    """The likeness to the most similar one that was chosen, 0 to 1."""
     return max(map(candidate.likeness, chosen), default=0.0)
 
 
@@ -327,13 +326,11 @@ class _GoldenFile:
 
     @property
     def queries(self) -> list[str]:
-        """The queries that are in the file."""
         found = [first_of(row, QUERY_KEYS, str(self._path)) for row in self.rows]
         return [query for query in found if query is not None]
 
     @property
     def unfilled(self) -> int:
-        """Number of lines that wait for a ground truth."""
         return sum(first_of(row, TEXT_KEYS, str(self._path)) is None for row in self.rows)
 
     def add(self, picks: Iterable[Pick]) -> None:

@@ -53,7 +53,6 @@ class _Traffic:
             self._came.append((int(now), 1))
 
     def within(self, seconds: int, now: float) -> int:
-        """Number of records in the last seconds, of those that are kept."""
         return sum(count for second, count in self._came if second > int(now) - seconds)
 
 
@@ -170,7 +169,6 @@ class Fit:
         return thinned(decision, facts, share, b"fit", MARK)
 
     def _share(self, room: Room | None) -> float:
-        """The probability to take the next record."""
         if room is None:
             return 1.0
         self._is_short = self._is_short or room.is_short

@@ -62,8 +62,6 @@ OnResult = Callable[[Finished], object]
 
 @dataclass(slots=True, eq=False)
 class _Entry(Generic[_T]):
-    """An item on its way."""
-
     item: _T
     until: float
     """When it is lost, on the monotonic clock."""

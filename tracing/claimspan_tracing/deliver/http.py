@@ -222,7 +222,6 @@ class Connection:
             raise self._away from None
 
     def _silence(self, error: Exception) -> DeliveryError:
-        """The error if no whole answer has come."""
         name, settings = self._backend.name, self._backend.settings
         # Its message stays out: it may quote the address, and that a key.
         is_late = isinstance(error, (TimeoutError, *self._backend.late_errors))
@@ -335,7 +334,6 @@ class _SameThread(ThreadPoolExecutor):
     """
 
     def submit(self, fn: Callable[_P, _T], /, *args: _P.args, **kwargs: _P.kwargs) -> Future[_T]:
-        """Run a function."""
         future: Future[_T] = Future()
         try:
             future.set_result(fn(*args, **kwargs))

@@ -277,7 +277,6 @@ class _LookUp:
 
 
 def _state_of(evaluation: Evaluation) -> tuple[Status, str]:
-    """The state that an evaluation leads to, and why it has no score if it has none."""
     if evaluation.metrics:
         return Status.EVALUATED, ""
     if evaluation.undefined and {*evaluation.undefined.values()} == {NO_GROUND_TRUTH}:

@@ -228,8 +228,6 @@ def by_length(here: Judging, there: Judging) -> Judging:
 
 @dataclass(slots=True)
 class _Running:
-    """One evaluation under way."""
-
     job: Job
     task: asyncio.Task[None]
     is_late: bool = False

@@ -590,7 +590,6 @@ class Engine:
         return dispatcher.room if isinstance(dispatcher, LocalDispatcher) else None
 
     def _tracer(self) -> Tracer:
-        """The tracer for evaluation spans and carriers."""
         # With a spool a record may be written twice: then it is the same span twice.
         remade = None if self.records.spool is None else self._remade.tracer()
         return remade or self._settings.source.tracer()

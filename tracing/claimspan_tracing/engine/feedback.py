@@ -173,7 +173,6 @@ def checked_feedback(
 
 
 def _id(name: str, value: object, *, digits: int) -> str:
-    """An id in hex, as OpenTelemetry writes it."""
     try:
         number = int(value, 16) if isinstance(value, str) else value
     except ValueError:

@@ -201,7 +201,6 @@ class Reading:
 
 
 def _move(query: Run, tree: RunTree, inner: RunTree) -> None:
-    """Move a run and those below it to another tree."""
     below = {id(query)}
     for run in tree.runs:  # a parent stands before its children
         if run.parent is not None and id(run.parent) in below:

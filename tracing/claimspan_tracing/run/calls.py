@@ -31,8 +31,6 @@ class CallEndedError(Exception):
 
 @dataclass(slots=True)
 class _Call:
-    """What is known of a call on its thread."""
-
     has_returned: bool = False
     is_abandoned: bool = False
     awaiting: Future[object] | None = None
@@ -126,7 +124,6 @@ class Calls:
             call.awaiting.cancel()
 
     def _called(self, call: _Call, function: Callable[[], object]) -> object:
-        """Body of a call, on its thread."""
         try:
             result = function()
             return self._awaited(call, result) if inspect.isawaitable(result) else result

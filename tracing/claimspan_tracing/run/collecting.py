@@ -64,8 +64,6 @@ def of_item(key: str, metadata: Mapping[str, object]) -> Generator[None]:
 
 @dataclass(slots=True)
 class _Seen:
-    """The records of one question."""
-
     announced: dict[JobKey, bool] = field(default_factory=dict[JobKey, bool])
     """Record to whether it can be evaluated."""
 

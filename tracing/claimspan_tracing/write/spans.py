@@ -72,12 +72,10 @@ MAX_READ: Final = 4 * MAX_SUBJECT_CHARACTERS
 
 
 def _name_of_root(job: Job) -> str:
-    """Return the name of a query's root span, once its route is known."""
     return _name(semconv.SPAN_ROOT, job.route)
 
 
 def _name_of_run(run: RetrieverRun | GeneratorRun) -> str:
-    """Return the name of the span of a retriever or generator run."""
     if isinstance(run, RetrieverRun):
         return _name(semconv.SPAN_RETRIEVER, run.source)
     return _name(run.operation, run.model)

@@ -103,8 +103,6 @@ _ANY: Final = range(300, 600)
 
 
 class _Refused(NamedTuple):
-    """A request that was refused."""
-
     refusal: Refusal
     sent: ChatRequest
     prompt: Prompt

@@ -468,8 +468,6 @@ class OpenAIChat:
 
 
 class _Session:
-    """A client for one event loop."""
-
     def __init__(self, client: AsyncOpenAI) -> None:
         self.client: Final = client
         self.end_of_loop: AsyncGenerator[None] | None = None

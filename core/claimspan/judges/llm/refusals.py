@@ -360,7 +360,6 @@ def _status_of(error: BaseException) -> int | None:
 
 
 def _body_of(error: BaseException) -> object:
-    """What the server has sent, as far as an error knows it."""
     response: object = getattr(error, "response", None)
     if isinstance(response, dict):
         return cast("object", response)

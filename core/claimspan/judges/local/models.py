@@ -80,8 +80,6 @@ _MODEL_PATHS: Final = (
 
 
 class _Config(BaseModel):
-    """What is read of ``config.json``."""
-
     id2label: dict[str, str]
 
 

@@ -124,7 +124,6 @@ class _Record:
         self._begin = begin
 
     def begin(self, stop: Stop) -> None:
-        """Prepares the record, up to the first pairs that it needs."""
         if not self.future.set_running_or_notify_cancel():
             return
 
@@ -141,7 +140,6 @@ class _Record:
             self._advance(lambda: next(self._reads))
 
     def go_on(self, found: Reading) -> None:
-        """Takes what the model says of the pairs."""
         if self.is_open():
             self._advance(lambda: self._reads.send(found))
 
@@ -152,7 +150,6 @@ class _Record:
         return not self.future.done()
 
     def fail(self, error: BaseException) -> None:
-        """Gives an error to whoever awaits the verdicts."""
         # A panic of native code is no ``Exception``: it would end the event loop of the waiting
         # task, and every other evaluation with it.
         if not isinstance(error, Exception):
