@@ -59,7 +59,7 @@ LOOK_SECONDS: Final = 0.2
 """How often a process that judges a spool looks whether it is to go on."""
 
 TELL_SECONDS: Final = 10.0
-"""How often it says on a terminal what is left."""
+"""How often it counts the rest on a terminal."""
 
 
 _CARRIERS: Final = {semconv.SPAN_EVALUATE: "carrier", semconv.SPAN_ANNOTATIONS: "annotations"}
@@ -275,12 +275,12 @@ def judge_spool(
     """Judge what waits in a spool, in this process and for whichever process has put it there.
 
     Scores go where those of ``Monitor`` go without a provider: to OTEL_EXPORTER_OTLP_ENDPOINT, or
-    to a trace file. SIGTERM and Ctrl-C end it, and what is under way is given back.
+    to a trace file. SIGTERM and Ctrl-C end it, and rows under way are given back.
 
     Args:
         file: The spool.
         judge: As for ``Monitor``.
-        metrics: What is measured.
+        metrics: The metrics to measure.
         ground_truth: As for ``Monitor``.
         until_empty: Whether it ends when nothing is left that no other process has.
 

@@ -294,7 +294,7 @@ class _Run:
     def evaluate(
         self, judge: Judge | None, *, concurrency: int, progress: bool | None = None
     ) -> None:
-        """Evaluate what is left; a judge is None if nothing is left to ask for.
+        """Evaluate the rest; the judge is None if there is nothing to ask for.
 
         Raises:
             ConfigError: The results cannot be written.

@@ -351,8 +351,8 @@ _Pair = tuple[ScoredRow, ScoredRow]
 def paired_rows(baseline: System, system: System) -> list[_Pair]:
     """Return the records that both systems have, in the order of the baseline.
 
-    Records with the same id but other queries are of different datasets, and are not paired. Where
-    an id occurs several times, the first is paired with the first, the second with the second.
+    Records with the same id but other queries are of different datasets, and are not paired. If an
+    id occurs several times, the first is paired with the first, the second with the second.
     """
     others = defaultdict[str, list[ScoredRow]](list)
     # Reversed, so that ``pop``, which takes the last, returns them in the order of the file.

@@ -131,7 +131,7 @@ async def aevaluate(
         metrics: What to measure, see ``Selection.of``: names, ``"all"``, criteria, functions. None
             measures ``faithfulness``, ``groundedness`` and ``contradicted_by_chunks``, and of a
             record with a ground truth ``precision``, ``recall``, ``f1``, ``claim_recall`` and
-            ``context_precision`` as well. Only what is chosen is judged.
+            ``context_precision`` as well. Only chosen metrics are judged.
         thresholds: Metric to its worst value that is good, for others than the usual ones.
         undefined: ``"omit"`` leaves a metric without a value out of ``metrics``; ``"zero"`` makes
             it 0.0, as ragchecker 0.1.9 does.
@@ -606,7 +606,7 @@ def run_to_end(start: Callable[[], Coroutine[object, None, _T]]) -> _T:
     """Run a coroutine on a loop of its own: in this thread, or in another if this has a loop.
 
     If the caller is interrupted while it waits for the other thread, the coroutine is cancelled and
-    awaited, so that a judge is not paid for what is not waited for.
+    awaited, so that a judge is paid for no result that is not awaited.
     """
     has_loop = True
     try:

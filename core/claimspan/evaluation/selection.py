@@ -1,6 +1,6 @@
 """Which metrics are wanted of a record: those of the catalogue, criteria, and functions.
 
-Only what is chosen is judged: a record costs the verdicts that the chosen metrics are made of.
+Only chosen metrics are judged: a record costs the verdicts that the chosen metrics are made of.
 """
 
 from __future__ import annotations

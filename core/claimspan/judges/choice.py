@@ -166,7 +166,7 @@ JUDGE_VARIABLE: Final = "CLAIMSPAN_JUDGE"
 
 JudgeLike: TypeAlias = object
 """What ``judge_of`` makes a judge of. To a type checker it is any object, since core cannot name
-the model classes of frameworks; what is no judge is told at set-up."""
+the model classes of frameworks; another object is refused at set-up."""
 
 NOWHERE: Final = "http://127.0.0.1:9/v1"
 """The address of a judge that is made for an estimate: nothing listens on the port of RFC 863."""

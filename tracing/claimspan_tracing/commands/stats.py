@@ -1,4 +1,4 @@
-"""``claimspan stats``: means that are unbiased for the whole traffic, and what was lost of it."""
+"""``claimspan stats``: means that are unbiased for the whole traffic, and the losses."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ MARK: Final = "+overload"
 keep up."""
 
 HEADROOM: Final = 0.9
-"""Share of what fits that records are taken for: the next ones may cost more, or come faster, than
+"""Share of the room that records are taken for: the next ones may cost more, or come faster, than
 the last."""
 
 
@@ -114,7 +114,7 @@ BURST_SHARE: Final = 0.1
 burst that can be evaluated in time costs no record its scores."""
 
 LEAST: Final = 0.1
-"""Share of what fits that records are taken for while those that wait need the rest."""
+"""Share of the room that records are taken for while those that wait need the rest."""
 
 
 class Room(NamedTuple):

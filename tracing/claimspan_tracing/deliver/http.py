@@ -172,7 +172,7 @@ class Connection:
         self._away: DeliveryError | None = None
 
     async def get(self, path: str) -> JsonValue:
-        """Return what is at a path.
+        """Return the answer of a path.
 
         Raises:
             DeliveryError: The backend refuses, or does not answer.
@@ -296,7 +296,7 @@ def _is_loopback(host: str) -> bool:
 
 
 async def _end_tasks(loop: asyncio.AbstractEventLoop) -> None:
-    """End what is left of the work if part of it has raised."""
+    """End the rest of the work if a part of it has raised."""
     left = asyncio.all_tasks(loop) - {asyncio.current_task(loop)}
     for task in left:
         task.cancel()

@@ -104,7 +104,7 @@ class Evaluator:
     judging: Judging | None = None
     """Has the judge evaluate a record under the budget; None does it here."""
     selection: Selection = field(default_factory=Selection.of)
-    """What is measured."""
+    """The metrics to measure."""
 
     def __post_init__(self, judge: Judge, budget: Budget | None) -> None:
         here = partial(aevaluate, judge=judge, metrics=self.selection.in_judge, budget=budget)

@@ -116,7 +116,7 @@ def flush_each(processors: Iterable[object], seconds: float) -> bool:
         nothing has not said so.
 
     Raises:
-        BaseException: What the first has raised that raised. All others were asked as well.
+        BaseException: The first error of a processor. All others were asked as well.
     """
     deadline = time.monotonic() + seconds
     is_done = True

@@ -44,8 +44,8 @@ class Calls:
     them, such as connections of SQLite, work as in a script. A call that outlasts its time is left
     behind with its thread, and another thread takes the place.
 
-    What functions return is awaited on one event loop for all of them, so that clients which
-    belong to a loop can be shared.
+    Their results are awaited on one event loop for all of them, so that clients which belong to a
+    loop can be shared.
     """
 
     def __init__(self, threads: int) -> None:

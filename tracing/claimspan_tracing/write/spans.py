@@ -1,8 +1,7 @@
 """Builds the spans of a query from its job: names, times, and all attributes that they begin with.
 
 Root, retrievers and generators have the names of OpenTelemetry's conventions and of OpenInference:
-what was attached to the query, documents, messages. What does not fit on a span is cut, never the
-question.
+metadata of the query, documents, messages. Texts are cut to fit on a span, but never the question.
 """
 
 from __future__ import annotations
@@ -467,7 +466,7 @@ def _context_attributes(job: Job, index: int) -> Attributes:
 def _set_status(span: Span, error_type: str, *, completed: bool) -> None:
     """Write how a run ended: with an error, or by itself.
 
-    What was abandoned, cancelled or interrupted is left open: nothing has failed, and it is unknown
+    An abandoned, cancelled or interrupted run is left open: nothing has failed, and it is unknown
     whether it would have.
     """
     if error_type:

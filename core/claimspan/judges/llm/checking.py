@@ -1,4 +1,4 @@
-"""Checks of claims by a language model: what is known already, calls, prompts, and verdicts.
+"""Checks of claims by a language model: known verdicts, calls, prompts, and replies.
 
 One batch is one call. What its reply leaves out is requested a second time, and then undecided. A
 batch that does not fit into the model's window is asked in halves.
@@ -372,7 +372,7 @@ _NUMBER: Final = re.compile(r"\d+")
 
 
 class Checker:
-    """Decides cells of a matrix of claims against references, and remembers what it has decided."""
+    """Decides cells of a matrix of claims against references, and remembers its verdicts."""
 
     def __init__(
         self, endpoint: Endpoint, cache: VerdictCache, scope: str, settings: Settings

@@ -126,7 +126,7 @@ class Dialect:
     """
 
     def __init__(self, model: str, settings: Settings, traits: Traits) -> None:
-        """Set what is known before the first request."""
+        """Begin with the traits that are known before the first request."""
         sends_parameters = traits.sends_parameters
         reasons = is_reasoning_model(model)
         self.options: Final = dict(settings.options)

@@ -1,4 +1,4 @@
-"""Extraction of claims by a language model: calls, prompts, what is cached, and replies."""
+"""Extraction of claims by a language model: calls, prompts, cache and replies."""
 
 from __future__ import annotations
 

@@ -169,7 +169,7 @@ class ModelJudge(SparseJudge):
 
     @property
     def learned(self) -> Sequence[str]:
-        """What the model has refused, and is asked without; empty if nothing."""
+        """The parts of requests that the model has refused; empty if none."""
         return self._endpoint.learned
 
     @property

@@ -245,7 +245,7 @@ def _certificates() -> ssl.SSLContext | bool:
 
 
 class _Connection(Protocol):
-    """What is used of a network stream of httpcore."""
+    """The used part of a network stream of httpcore."""
 
     def get_extra_info(self, info: str) -> object: ...
 

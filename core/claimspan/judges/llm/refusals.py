@@ -43,7 +43,7 @@ class TooLongError(JudgeError):
 
 
 class Refusal(NamedTuple):
-    """What is known of a request without a reply."""
+    """The facts about a request without a reply."""
 
     status: int | None
     """HTTP status; None if there was no response."""

@@ -82,7 +82,7 @@ class KnownLogits:
         self._known: OrderedDict[bytes, bytes] = OrderedDict()
 
     def get(self, pair: tuple[str, str]) -> PairLogits | None:
-        """Returns what is known of a pair; None where it was not read, or is forgotten."""
+        """Returns the logits of a pair; None if it was not read, or is forgotten."""
         key = _digest(pair)
         with self._lock:
             packed = self._known.get(key)
@@ -231,8 +231,8 @@ class CrossEncoder:
         """Computes the logits of text pairs.
 
         Equal pairs are computed once, and not again while they are known. Pairs of similar length
-        share a batch, or pairs of one length where the model has no mask. A pair that is longer
-        than 512 word pieces is cut where its longer text ends.
+        share a batch, or pairs of one length if the model has no mask. A pair that is longer than
+        512 word pieces is cut where its longer text ends.
 
         ``stop`` is called before each pair and each batch; what it raises ends the call.
         """

@@ -1,7 +1,7 @@
 """Reads the pairs of the records that a judge has at one time, in common batches, oldest first.
 
 A record of ten chunks has some forty pairs to read, a few at a time: which ones come next depends
-on what the first ones gave. Where those of one record do not fill a batch, the next ones fill it.
+on what the first ones gave. If those of one record do not fill a batch, the next ones fill it.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class SharedReads:
             begun = [each for each in begun if each.is_open()]
 
     def _oldest(self, begun: list[_Record], stop: Stop) -> list[_Record]:
-        """Returns the records of the next turn; begins others where their pairs leave room."""
+        """Returns the records of the next turn; begins others if their pairs leave room."""
         turn: list[_Record] = []
         n_pairs = 0
         while n_pairs < _FULL and (len(turn) < len(begun) or self._waiting):
@@ -87,7 +87,7 @@ class SharedReads:
 
 
 def _turn(records: Sequence[_Record], stop: Stop) -> None:
-    """Reads the next pairs of some records at once, or of each alone where that fails."""
+    """Reads the next pairs of some records at once, or of each alone if that fails."""
 
     def stop_all() -> None:
         stop()
@@ -144,7 +144,7 @@ class _Record:
             self._advance(lambda: self._reads.send(found))
 
     def is_open(self) -> bool:
-        """Whether somebody still waits for verdicts; gives up the record where nobody does."""
+        """Whether somebody still waits for verdicts; gives up the record if nobody does."""
         if self.is_cancelled.is_set() and not self.future.done():
             self.fail(InferenceStoppedError())
         return not self.future.done()
