@@ -13,9 +13,9 @@ from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import asynccontextmanager
-from functools import partial
+from functools import partial, wraps
 from pathlib import Path
-from typing import Final, Protocol, TypeVar, cast
+from typing import Final, ParamSpec, Protocol, TypeVar, cast
 
 from claimspan.concurrency import Clock, gather_or_cancel, record_clock
 from claimspan.cost.budget import Budget, current_budget, with_budget
@@ -102,6 +102,7 @@ EVALUATION_SECONDS: Final = 300.0
 
 CONCURRENCY: Final = 8
 
+_P = ParamSpec("_P")
 _T = TypeVar("_T")
 
 
@@ -244,39 +245,6 @@ def with_functions(evaluation: Evaluation, selection: Selection) -> Evaluation:
     )
 
 
-def evaluate(
-    record: Given,
-    *,
-    judge: JudgeLike | None = None,
-    metrics: MetricsLike | Selection | None = None,
-    thresholds: Thresholds | None = None,
-    undefined: Undefined = "omit",
-    max_claims: int = MAX_CLAIMS,
-    deadline_seconds: float = EVALUATION_SECONDS,
-    budget: Budget | None = None,
-    columns: GivenColumns | None = None,
-) -> Evaluation:
-    """Evaluate one record from synchronous code; also if an event loop is already running.
-
-    Arguments, result and errors are those of ``aevaluate``.
-    """
-    # Here as well: what is wrong with an argument is told without the frames of an event loop.
-    selection = Selection.of(metrics, thresholds)
-    (known,) = records_of([record], columns)
-    chosen = judge_for(selection, judge)
-    return run_to_end(
-        lambda: aevaluate(
-            known,
-            judge=chosen,
-            metrics=selection,
-            undefined=undefined,
-            max_claims=max_claims,
-            deadline_seconds=deadline_seconds,
-            budget=budget,
-        )
-    )
-
-
 async def aevaluate_many(
     records: GivenRecords,
     *,
@@ -335,40 +303,6 @@ async def aevaluate_many(
                     advance()
 
         return Evaluations(known, await asyncio.gather(*map(one, known)))
-
-
-def evaluate_many(
-    records: GivenRecords,
-    *,
-    judge: JudgeLike | None = None,
-    metrics: MetricsLike | Selection | None = None,
-    thresholds: Thresholds | None = None,
-    undefined: Undefined = "omit",
-    max_claims: int = MAX_CLAIMS,
-    concurrency: int = CONCURRENCY,
-    progress: bool | None = None,
-    budget: Budget | None = None,
-    columns: GivenColumns | None = None,
-) -> Evaluations:
-    """Evaluate many records from synchronous code; also if an event loop is already running.
-
-    Arguments, result and errors are those of ``aevaluate_many``.
-    """
-    selection = Selection.of(metrics, thresholds)
-    known = records_of(records, columns)
-    chosen = judge_for(selection, judge)
-    return run_to_end(
-        lambda: aevaluate_many(
-            known,
-            judge=chosen,
-            metrics=selection,
-            undefined=undefined,
-            max_claims=max_claims,
-            concurrency=concurrency,
-            progress=progress,
-            budget=budget,
-        )
-    )
 
 
 async def _evaluation_or_error(
@@ -634,3 +568,29 @@ def run_to_end(start: Callable[[], Coroutine[object, None, _T]]) -> _T:
             if not outcome.done():
                 cancel.result()()
             raise
+
+
+def _synchronous(function: Callable[_P, Coroutine[object, None, _T]]) -> Callable[_P, _T]:
+    @wraps(function)
+    def call(*args: _P.args, **kwargs: _P.kwargs) -> _T:
+        try:
+            return run_to_end(lambda: function(*args, **kwargs))
+        except ConfigError as error:
+            # A wrong argument is told without the frames of an event loop.
+            raise error.with_traceback(None)  # noqa: B904 - it is the error itself
+
+    call.__name__ = call.__qualname__ = function.__name__.removeprefix("a")
+    return call
+
+
+evaluate = _synchronous(aevaluate)
+"""Evaluate one record from synchronous code; also if an event loop is already running.
+
+Arguments, result and errors are those of ``aevaluate``.
+"""
+
+evaluate_many = _synchronous(aevaluate_many)
+"""Evaluate many records from synchronous code; also if an event loop is already running.
+
+Arguments, result and errors are those of ``aevaluate_many``.
+"""

@@ -94,11 +94,13 @@ def flush(provider: TracerProvider | None) -> bool:
     sdk = None if provider is None else sdk_of(provider)
     if sdk is not None:
         from opentelemetry.sdk.trace import SynchronousMultiSpanProcessor
+        from opentelemetry.sdk.trace import TracerProvider as SdkTracerProvider
 
-        # Up to 1.41 the SDK's own flush stops at a processor that returns nothing. A chain that
+        # Up to 1.41 the SDK's own flush stops at a processor that returns nothing, and each of its
+        # versions at one that raises. A flush of the application's own is called, and a chain that
         # asks its processors all at once is left to do so.
-        chain = chain_of(sdk)
-        if isinstance(chain, SynchronousMultiSpanProcessor):
+        chain, is_plain = chain_of(sdk), type(sdk).force_flush is SdkTracerProvider.force_flush
+        if is_plain and isinstance(chain, SynchronousMultiSpanProcessor):
             return flush_each(processors_of(chain), _FLUSH_SECONDS)
     ask = getattr(provider, "force_flush", None)
     return True if ask is None else bool(ask())
