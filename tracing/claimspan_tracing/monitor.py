@@ -151,11 +151,7 @@ class Monitor:
         return self
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
-        """Says why a monitor cannot be pickled.
-
-        Raises:
-            TypeError: Always, as of everything that cannot be pickled.
-        """
+        """Say why a monitor cannot be pickled, by a ``TypeError`` as of everything of this kind."""
         raise TypeError(
             "a Monitor cannot be pickled, since its threads and spans are of this process: make "
             "one in each process, where the chain or the pipeline is made"

@@ -249,11 +249,7 @@ class Rule:
     """Stands in the reason, as ``rule:NAME``; empty for the name of the condition or function."""
 
     def __post_init__(self) -> None:
-        """Refuse what cannot work.
-
-        Raises:
-            ConfigError: The condition cannot be called, the rate is no share, or there is no name.
-        """
+        """Refuse a field that cannot be used, by a ``ConfigError``."""
         if not callable(self.when):
             raise ConfigError(
                 f"Rule.when is of type {type(self.when).__name__}: give a condition such as "
