@@ -172,9 +172,8 @@ NOWHERE: Final = "http://127.0.0.1:9/v1"
 """The address of a judge that is made for an estimate: nothing listens on the port of RFC 863."""
 
 ADAPTERS: Final = "claimspan.chat_models"
-"""Entry-point group of what makes a ``ChatModel`` of a framework's model object, by the
-top-level package that its class, a base of it or its metaclass comes from: core knows no
-framework."""
+"""Entry-point group of what makes a ``ChatModel`` of a framework's model object, by the top-level
+package that its class, a base of it or its metaclass comes from: core knows no framework."""
 
 
 class Provider(NamedTuple):
