@@ -25,19 +25,24 @@ INSTALL_OLDEST := $(OLDEST) -m pip install --quiet --disable-pip-version-check
 INSTALL_FLOORS := $(FLOORS) -m pip install --quiet --disable-pip-version-check
 endif
 
-# Tests of the behaviour that holds for every supported version of a framework. The other tests of
-# the integrations use features that only the newest versions have.
+# Tests of the behaviour that holds for every supported version of a framework, and of the extras whose
+# tests need one. The other tests of the integrations use features that only the newest versions have.
 OLDEST_TESTS := tests/integrations/test_scenarios.py tests/integrations/test_lc_chain.py \
 	tests/integrations/test_hs_*.py \
 	tests/integrations/test_li_*.py tests/integrations/test_blocking_calls.py \
 	tests/faults/test_host_safety.py \
-	tests/faults/test_haystack_host_safety.py tests/faults/test_span_processors.py tests/faults/test_undo.py
+	tests/faults/test_haystack_host_safety.py tests/faults/test_span_processors.py tests/faults/test_undo.py \
+	tests/integrations/test_langfuse_writer.py tests/integrations/test_mlflow_writer.py \
+	tests/integrations/test_phoenix_writer.py tests/integrations/test_celery_processing.py \
+	tests/security/test_redaction.py
 
-# Tests that need no framework, and use each dependency of claimspan itself and of the extras otlp, cli and
-# stats.
+# Tests that need no framework, and use each dependency of claimspan itself and of the extras otlp, cli,
+# stats, similarity, pandas and local.
 FLOOR_TESTS := tests/core/test_evaluation.py tests/core/test_record_file.py tests/core/test_compare_command.py \
 	tests/core/test_markdown.py tests/core/test_snowball.py tests/core/test_report.py \
-	tests/core/test_label_claims.py tests/tracing/test_otlp_file.py \
+	tests/core/test_label_claims.py tests/core/test_ground_truth_similarity.py \
+	tests/core/test_evaluations_table.py tests/core/test_local_judge.py tests/core/test_budget_stores.py \
+	tests/tracing/test_otlp_file.py \
 	tests/tracing/test_spool_leases.py tests/tracing/test_delivery.py \
 	tests/faults/test_judge_endpoint.py tests/faults/test_judge_replies.py tests/faults/test_judge_retries.py
 

@@ -254,7 +254,6 @@ if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork
 
 
 def _work(queue: SimpleQueue[_Work | None], free: SimpleQueue[None] | None) -> None:
-    """Body of a thread of the pool: runs work from the queue until it finds None."""
     while (work := queue.get()) is not None:
         work()
         del work  # an idle thread keeps neither the arguments nor the result alive

@@ -227,7 +227,6 @@ class VerdictMatrix(BaseModel):
         return self.rows[index]
 
     def __len__(self) -> int:
-        """Number of claims."""
         return len(self.rows)
 
     def verdicts(self) -> Iterator[Verdict | None]:

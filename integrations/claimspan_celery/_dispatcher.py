@@ -40,8 +40,6 @@ LONGEST_PAUSE: Final = 2.0
 
 @dataclass(frozen=True, slots=True)
 class _Waiting:
-    """A job that waits for the broker."""
-
     job: Job
     text: str
     deadline: float
@@ -52,12 +50,12 @@ class CeleryDispatcher:
 
     A thread of its own publishes, so a broker that is down or slow delays nothing else. Once the
     broker has a job, the record's state is ``dispatched`` and its spans are held no longer; the
-    worker writes the scores to a carrier span. What the broker does not take in time ends as
+    worker writes the scores to a carrier span. A job that the broker does not take in time ends as
     ``judge_error``; what finds no room meanwhile as ``queue_full``. With ``Monitor(spool=...)``
     both wait in the spool, and are published later.
 
-    Give each monitor a dispatcher of its own. A forked child goes on with a thread and a
-    connection of its own; what waited in the parent is the parent's to publish.
+    Give each monitor a dispatcher of its own. A forked child goes on with a thread and a connection
+    of its own; what waited in the parent is the parent's to publish.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
 """What a worker finds in its queue that is no task of its own: thrown away, and no reason to end.
 
-Celery would write the body of such a message, which has texts, into the log; and what is no JSON at
-all ends its loop, and the worker with it.
+Celery would write the body of such a message, which has texts, into the log; and one that is no
+JSON at all ends its loop, and the worker with it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["Refuse", "guard_inbox"]
 
 Refuse = Callable[[str, object], None]
-"""Takes why a message is refused, and what is known of its text."""
+"""Takes why a message is refused, and its text as far as it is known."""
 
 
 def guard_inbox(app: Celery, refuse: Refuse, *, is_redis: bool) -> None:

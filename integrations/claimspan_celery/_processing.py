@@ -83,7 +83,6 @@ class WorkerLimits:
     gets it. Must be longer than a task may take; 0 takes twice that time."""
 
     def __post_init__(self) -> None:
-        """Check the numbers."""
         if min(self.job_seconds, self.max_deliveries, self.done_seconds) <= 0:
             raise ConfigError("a number given to WorkerLimits is not positive")
         if self.visibility_seconds and self.visibility_seconds <= self.hard_seconds:

@@ -171,7 +171,6 @@ class _Tasks:
         self._making = threading.Lock()  # held by tasks alone, of which none runs where it forks
 
     def register(self) -> None:
-        """Register the task with the app, and what has to be done at its signals."""
         from celery import signals
 
         signals.task_revoked.connect(_count_expired(self._app, self._store), weak=False)

@@ -53,7 +53,7 @@ Known = dict[int, tuple[HaystackDocument, NotedDocument]]
 """Documents by their identity: each itself, so that its identity stays its own, and its note."""
 
 _DEEP: Final = frozenset({dict, list, HaystackDocument, GeneratedAnswer, ExtractedAnswer})
-"""What is copied with what it holds."""
+"""Types that are copied with their content."""
 
 
 def noted(value: object, known: Known, depth: int = MAX_DEPTH) -> object:
@@ -61,7 +61,7 @@ def noted(value: object, known: Known, depth: int = MAX_DEPTH) -> object:
 
     Args:
         value: Input or output of an operation.
-        known: What was noted before in the same query, as components hand documents on.
+        known: The notes of the same query so far, as components hand documents on.
         depth: Levels below it that are copied.
     """
     # By exact types: copying a subclass may run code of the user's.
@@ -108,7 +108,7 @@ def _list(value: list[object], known: Known, depth: int) -> list[object]:
 
 
 def _document(document: HaystackDocument, known: Known) -> NotedDocument:
-    """Return the note of a document; a new one where its text has changed since."""
+    """Return the note of a document; a new one if its text has changed since."""
     before = known.get(id(document))
     if before is not None and before[1].content is document.content:
         return before[1]
@@ -118,17 +118,17 @@ def _document(document: HaystackDocument, known: Known) -> NotedDocument:
 
 
 DOCUMENTS_KEY: Final = "documents"
-"""Name of an output that holds documents; tells only where the list is empty."""
+"""Name of an output that holds documents; tells only if the list is empty."""
 
 AnyDocument = HaystackDocument | NotedDocument
-"""A document of Haystack, or what was kept of it."""
+"""A document of Haystack, or its note."""
 
 _DECLARED: Final = "dataclasses.document.Document"
 """Part of the name of every declared type that holds documents."""
 
 
 def documents_in(values: object) -> list[AnyDocument] | None:
-    """Return the documents in inputs or outputs, each once; None where they hold no list of any."""
+    """Return the documents in inputs or outputs, each once; None if they hold no list of any."""
     lists = _document_lists(values)
     if not lists:
         return None
@@ -161,7 +161,7 @@ def socket_values(value: object) -> Sequence[object]:
 
 
 def flat_items(values: object) -> list[object]:
-    """Return the value of each socket, or its items where it is a list."""
+    """Return the value of each socket, or its items if it is a list."""
     return _flat(socket_values(values))
 
 
@@ -171,7 +171,7 @@ def _document_lists(values: object) -> list[Sequence[object]]:
 
 
 def _may_hold_documents(name: object, value: Sequence[object]) -> bool:
-    """Whether the first item of a list is a document, or the name says so where there is none."""
+    """Whether the first item of a list is a document, or the name says so if there is none."""
     for item in value:
         if not is_list(item):
             return isinstance(item, AnyDocument)

@@ -277,7 +277,7 @@ MAX_GENERATIONS: Final = 100
 _GRADER_NAME: Final = re.compile(r"grad(?:e|ing)|judg|critic|evaluat|validat|check|verif|moderat")
 
 _BESIDE_NAME: Final = re.compile(r"title|headline|suggest|follow_?up")
-"""Parts of the names of components whose models write what is shown beside an answer."""
+"""Parts of the names of components whose models write asides to an answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,7 +288,7 @@ class Replies:
     """Those that may have given the answer."""
 
     others: frozenset[str]
-    """What graders said of an answer, and what was only said to a retriever."""
+    """Words of graders about an answer, and words to a retriever alone."""
 
     @property
     def last(self) -> str:
@@ -410,7 +410,7 @@ def _meta(outputs: object) -> Mapping[object, object]:
 
 
 _CONVERSATIONS: Final = frozenset({"last_message", "messages", "validated", "value"})
-"""Outputs that may hold what was said in earlier turns."""
+"""Outputs that may hold earlier turns."""
 
 
 def answer_of(run: Run) -> str:
@@ -474,7 +474,7 @@ def _shown(run: Run, replies: Replies) -> str:
 
 
 def _earlier_turns(run: Run, replies: Replies) -> set[str]:
-    """What the assistant had said before: it is in the prompts, and no model said it now."""
+    """The assistant's earlier words: they are in the prompts, and no model said them now."""
     told = [message for each in replies.answers for message in prompt_messages(each)]
     lists = [v for part in nested_parts(run.inputs) for v in part.values() if is_list(v)]
     told += [item for each in lists for item in each if isinstance(item, ChatMessage)]

@@ -74,7 +74,7 @@ TOOL_RUN: Final = "haystack.agent.step.tool"
 COMPONENT_RUN: Final = "haystack.component.run"
 
 QUERY_NAME: Final = re.compile(r"quer(?:y|ies)|questions?")
-"""Names of inputs that hold what is asked."""
+"""Names of inputs that hold the question."""
 
 _RETRIEVING_CLASS: Final = re.compile(r"(?:Retriever|Search|Searcher)$")
 _OTHER_CLASS: Final = re.compile(
@@ -85,14 +85,14 @@ _OTHER_CLASS: Final = re.compile(
 """Ends of the names of classes that return documents without being asked a question."""
 
 _CONVERTING_CLASS: Final = re.compile(r"(?:ToDocuments?|Converter|Crawler|Loader|Importer)$")
-"""Those that make documents of what is no document."""
+"""Those that make documents of other values."""
 
 _OTHER_NAMES: Final = frozenset(
     "path paths file files filename url urls uri link links source sources dir directory folder "
     "html markdown content contents bucket encoding language mode index reply replies answer "
     "answers".split()
 )
-"""Words in the names of inputs that say where documents are or what was said, not what is asked."""
+"""Words in the names of inputs that name places of documents or earlier turns, not the question."""
 
 
 @dataclass(slots=True, eq=False)
@@ -140,7 +140,7 @@ def is_converter(component: str) -> bool:
 
 
 def kind_of(operation: Operation, inputs: object, outputs: object) -> RunKind:
-    """Return what an operation did.
+    """Return the role of an operation.
 
     A retriever returns documents for a query and takes none: rankers and joiners pass on documents
     of others, converters and fetchers are told where they are. Whatever returns messages or answers
@@ -235,7 +235,7 @@ class Step:
         self.operation = operation
         self.parent = parent
         self.known: Known = parent.known if parent else {}
-        """What the whole tree has noted."""
+        """The notes of the whole tree."""
         self.inputs: object = None
         self.outputs: object = None
         self.is_suppressed: bool = parent.is_suppressed if parent else is_suppressed()
@@ -261,7 +261,7 @@ class Step:
             self.outputs = value
 
     def settle(self) -> RunKind:
-        """Keep the outputs as they are now, and return what the operation did.
+        """Keep the outputs as they are now, and return the operation's role.
 
         Called once, when the operation ends: inner operations end before outer ones.
         """

@@ -19,7 +19,7 @@ QUERY_SOCKETS: Final = ("query", "question")
 """Inputs that take the question wherever they are free."""
 
 MANDATORY_SOCKETS: Final = ("text", "prompt", "user_input", "input")
-"""Inputs that take the question where the pipeline cannot run without them."""
+"""Inputs that take the question if the pipeline cannot run without them."""
 
 MESSAGES: Final = "messages"
 
@@ -37,7 +37,7 @@ def adapt(target: object, monitor: Monitor, inputs: Inputs) -> AttachedPipeline 
             questions are.
 
     Returns:
-        None where the object is no pipeline.
+        None if the object is no pipeline.
 
     Raises:
         ConfigError: No input can be the question, or a name is no ``component.socket``.

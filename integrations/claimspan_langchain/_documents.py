@@ -30,7 +30,7 @@ TEXT_KEY: Final = "page_content"
 """Where a document that was turned into a dict has its text."""
 
 TEXT_KEYS: Final = ("text", "content", "document", "snippet", "chunk", "body", "passage")
-"""Where clients of stores and searches have the text of what they have found."""
+"""Keys of the text of a result, by clients of stores and searches."""
 
 EDIT_NOTE: Final = "Note: a human reviewer replaced this tool call"
 """How the line begins that LangChain's middleware puts before the result of an edited call."""
@@ -144,16 +144,16 @@ def _document(text: str, id_: object, metadata: Mapping[str, object]) -> Documen
 
 
 def holds_documents(value: object) -> bool:
-    """Whether an output is a list of documents, each alone or with its score: what was found."""
+    """Whether an output is a list of documents, each alone or with its score."""
     found = value if is_list(value) else ()
     firsts = [item[0] if is_list(item) and item else item for item in found]
     return bool(firsts) and all(isinstance(each, LangChainDocument) for each in firsts)
 
 
 def tool_results(messages: Iterable[BaseMessage]) -> list[str]:
-    """Return what tools have found, of the messages of a prompt.
+    """Return the results of tools in the messages of a prompt.
 
-    A tool that failed, or that repeats what the model has told it, has found nothing.
+    A tool that failed, or that repeats the model's words, has found nothing.
     """
     asked: dict[str | None, list[object]] = {}
     found: list[str] = []

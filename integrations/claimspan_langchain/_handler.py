@@ -251,7 +251,7 @@ class ClaimspanCallbackHandler(BaseCallbackHandler):
 
 
 def _key(run_id: UUID | None) -> Hashable:
-    """Return what a run is known by to the capture: its id, as a number.
+    """Return the key of a run in the capture: its id, as a number.
 
     The hash of a ``UUID`` is a method in Python, and a query asks for it dozens of times.
     """
@@ -307,11 +307,11 @@ def _with_tags(metadata: Mapping[str, object] | None, tags: object) -> Mapping[s
 
 
 class _NoHandler(BaseCallbackHandler):
-    """Does nothing. LangChain makes one where a slot is emptied between its two reads.
+    """Does nothing. LangChain makes one if a slot is emptied between its two reads.
 
     ``_configure`` in langchain-core 0.3 to 1.8 reads a hook twice: ``if var.get() is not None``,
-    then ``var.get() or handler_class()``. Without a class, the second line raises ``TypeError``
-    in the user's pipeline when ``undo`` runs between the two.
+    then ``var.get() or handler_class()``. Without a class, the second line raises ``TypeError`` in
+    the user's pipeline when ``undo`` runs between the two.
     """
 
 
@@ -361,7 +361,7 @@ def instrument(
 
     Returns:
         A callable that detaches the handler. Calling it twice is safe, and so is calling it while
-        other threads run pipelines: what has started is captured to its end.
+        other threads run pipelines: runs that have started are captured to their end.
 
     Raises:
         ConfigError: Both a monitor and options are given, or an option is invalid.

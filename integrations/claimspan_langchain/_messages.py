@@ -159,7 +159,7 @@ def _told(message: BaseMessage) -> Iterator[str]:
 
 
 def prompt_messages(inputs: object) -> list[BaseMessage]:
-    """Return the messages of the first prompt; nothing where it is a text."""
+    """Return the messages of the first prompt; nothing if it is a text."""
     first = _first_prompt(inputs)
     if not is_list(first):
         return []
@@ -195,7 +195,7 @@ def completion_of(result: object) -> str:
 
 
 def first_generation(result: object) -> Generation | None:
-    """Return the first of what a model answered; None where it has not."""
+    """Return the first of what a model answered; None if it has not."""
     if not isinstance(result, LLMResult) or not result.generations or not result.generations[0]:
         return None
     return result.generations[0][0]

@@ -308,7 +308,7 @@ MAX_DEPTH: Final = 4
 def question_in(value: object) -> str:
     """Return the question in an input: a text, a message, messages, or a mapping of the usual keys.
 
-    An unknown key counts only where there is no choice: a wrong text is worse than none.
+    An unknown key counts only if there is no choice: a wrong text is worse than none.
     """
     if not is_mapping(value):
         return text_of(value, "user")
@@ -323,7 +323,7 @@ def answer_in(value: object, given: object, completions: Sequence[str]) -> str:
     Args:
         value: The output.
         given: The input: a graph returns its whole state, and what it was given is no answer.
-        completions: What models have said, in order, for a mapping with several unknown keys.
+        completions: The words of models, in order, for a mapping with several unknown keys.
     """
     if isinstance(value, str):
         return value  # as most answers are

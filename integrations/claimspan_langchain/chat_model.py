@@ -21,7 +21,7 @@ class LangChainModel(ModelObject):
     """Asks a chat model by ``invoke``, past its callbacks, its cache and LangSmith."""
 
     def __init__(self, given: BaseChatModel, arguments: Mapping[str, Any]) -> None:
-        """Take a chat model, and what was bound to it."""
+        """Take a chat model, and the arguments bound to it."""
         named = given._get_ls_params(**arguments)  # pyright: ignore[reportPrivateUsage] - every provider's package overrides it, for LangSmith
         limit = {"max_tokens": named.get("ls_max_tokens")}
         super().__init__(

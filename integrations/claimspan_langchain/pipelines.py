@@ -36,7 +36,7 @@ def adapt(target: object, monitor: Monitor, inputs: Inputs) -> AttachedPipeline 
         inputs: Keys of the chain's input; empty to find out what its first step wants.
 
     Returns:
-        None where the object is no Runnable.
+        None if the object is no Runnable.
 
     Raises:
         ConfigError: Its first step wants a mapping, and none of its keys is known as the question.
@@ -89,7 +89,7 @@ def _shape_of(chain: Runnable[Any, Any]) -> Callable[[str], Asked]:
 
 
 def _wanted_keys(chain: Runnable[Any, Any]) -> list[str] | None:
-    """The keys of a mapping that a chain takes; None where it takes a text, or does not say."""
+    """The keys of a mapping that a chain takes; None if it takes a text, or does not say."""
     # The state first: a graph whose state has no schema fails where it is asked for one.
     return _keys_of_state(chain) or _keys_of_schema(chain)
 

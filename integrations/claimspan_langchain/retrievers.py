@@ -20,7 +20,7 @@ __all__ = ["adapt", "read"]
 
 
 def adapt(target: object) -> Callable[[str], object] | None:
-    """Return what takes a query and returns documents; None where the target is no retriever."""
+    """Return what takes a query and returns documents; None if the target is no retriever."""
     if isinstance(target, VectorStore):
         return target.similarity_search
     if isinstance(target, Runnable):
@@ -29,7 +29,7 @@ def adapt(target: object) -> Callable[[str], object] | None:
 
 
 def read(document: object) -> Chunk | None:
-    """Return a document of LangChain as a chunk; None where it is none."""
+    """Return a document of LangChain as a chunk; None if it is none."""
     if not isinstance(document, Document):
         return None
     text = document.page_content

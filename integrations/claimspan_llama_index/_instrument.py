@@ -32,8 +32,8 @@ def instrument(
     """Capture every query of this process.
 
     Covers query engines, retrievers, chat engines, agents and workflows, plain, asynchronous and
-    streaming. It does not change what they return, raise or stream. The record of a streamed
-    answer ends when the stream has been read, not when it was returned. A monitor is attached once,
+    streaming. It does not change what they return, raise or stream. The record of a streamed answer
+    ends when the stream has been read, not when it was returned. A monitor is attached once,
     however often this is called, and one that means the same as one that is attached takes its
     place, as if a cell of a notebook runs again.
 
@@ -44,7 +44,7 @@ def instrument(
 
     Returns:
         A callable that detaches the monitor. Calling it twice is safe, and so is calling it while
-        other threads run queries: what has started is captured to its end.
+        other threads run queries: runs that have started are captured to their end.
 
     Raises:
         ConfigError: Both a monitor and options are given, or an option is invalid.
@@ -66,7 +66,7 @@ def instrument(
 
 
 def _detach(handler: SpanHandler) -> None:
-    """Have a handler hear of nothing more once what it captures has ended."""
+    """Have a handler hear of nothing more once its runs have ended."""
 
     def remove() -> None:
         # The dispatcher has no method that removes a handler. The lists are replaced and not

@@ -1,4 +1,4 @@
-"""Reads what the hooks have taken: finds query, response, chunks and model in a run tree.
+"""Reads the notes of the hooks: finds query, response, chunks and model in a run tree.
 
 Every method of the reader runs on the worker except ``parts``.
 """
@@ -49,7 +49,7 @@ ASKED: Final = (*ENGINES, BaseSynthesizer)
 """Classes whose objects are asked a question."""
 
 NO_RESPONSE: Final = "Empty Response"
-"""What a response synthesizer returns where the model said nothing, or there were no nodes."""
+"""What a response synthesizer returns if the model said nothing, or there were no nodes."""
 
 
 class LlamaIndexReader(Reader):
@@ -74,7 +74,7 @@ class LlamaIndexReader(Reader):
     def _only_works(self, root: Run) -> bool:
         """Whether a function or a workflow of the user's has built an index, and answered nothing.
 
-        An engine that was asked is a query, also where it has found nothing to ask a model about.
+        An engine that was asked is a query, also if it has found nothing to ask a model about.
         """
         if root.end is None or root.error is not None:
             return False
@@ -288,7 +288,7 @@ def question_in(value: object) -> str:
 
 def _question_among(named: Mapping[str, object]) -> str:
     texts = (question_in(named.get(key)) for key in QUERY_KEYS)
-    # An unknown name counts only where there is no choice: a wrong text is worse than none.
+    # An unknown name counts only if there is no choice: a wrong text is worse than none.
     others = [value for value in named.values() if isinstance(value, str) and value]
     return next(filter(None, texts), others[0] if len(others) == 1 else "")
 
@@ -297,7 +297,7 @@ def _question_among(named: Mapping[str, object]) -> str:
 
 
 def is_answer(value: object) -> bool:
-    """Whether a result says by its type what was answered, also where that is nothing."""
+    """Whether the type of a result tells the answer, also if that is nothing."""
     if isinstance(value, Fields):
         return any(isinstance(value.get(key), str | Said | Answer) for key in RESPONSE_KEYS)
     return value is None or isinstance(value, str | Said | Answer | StreamedAnswer | ToolResult)
@@ -342,7 +342,7 @@ _SAID: Final = (Said, Answer, StreamedAnswer, ToolResult)
 
 
 def _fields(value: object) -> Mapping[str, object]:
-    """The fields of a mapping or of the user's own object; none of what is LlamaIndex's or ours."""
+    """The fields of a mapping or of the user's own object; none of LlamaIndex's objects or ours."""
     if is_mapping(value) or (
         is_dataclass(value) and not type(value).__module__.startswith(_OTHERS)
     ):
@@ -365,7 +365,7 @@ def _blocks(blocks: object) -> str:
 
 
 def given_to(call: Call) -> object:
-    """Return what a model was given: a text or messages."""
+    """Return the prompt of a model: a text or messages."""
     named = call.flat()
     # The LLM callbacks of LlamaIndex wrap a method as ``(self, *args, **kwargs)``.
     positional = [*items(named.get("args")), ""]
@@ -386,7 +386,7 @@ def items(value: object) -> Sequence[object]:
 
 
 def call_of(run: Run) -> Call:
-    """Return what a run was called with."""
+    """Return the arguments of a run."""
     return run.inputs if isinstance(run.inputs, Call) else Call(None, {})
 
 
@@ -403,7 +403,7 @@ Names, languages and decisions are shorter."""
 
 
 def unfound(tree: RunTree) -> set[str]:
-    """Return what tools have said that found nothing: their errors, and what models told them."""
+    """Return the words of tools that found nothing: their errors, and what models told them."""
     # An agent catches what a tool raises, and hands on a result of its own.
     outputs = [run.outputs for run in tree.runs]
     held = (o for each in outputs for o in (each.values() if isinstance(each, Fields) else [each]))
@@ -413,6 +413,6 @@ def unfound(tree: RunTree) -> set[str]:
 
 
 def _echoed(run: Run) -> str:
-    """What a tool repeated of its arguments; empty where it found something."""
+    """What a tool repeated of its arguments; empty if it found something."""
     text = run.outputs.text if isinstance(run.outputs, ToolResult) else ""
     return text.strip() if is_echo(text, call_of(run).flat().values()) else ""

@@ -1,4 +1,4 @@
-"""What the calls do that LlamaIndex reports: retrieve, generate, ask again, or work beside answers.
+"""The roles of the calls that LlamaIndex reports: to retrieve, generate, ask again, or work beside.
 
 LlamaIndex also judges answers, builds indices and sums up chats. Such work calls the same engines,
 synthesizers and models as a query does. Transformations and rerankers report themselves; what calls
@@ -98,7 +98,7 @@ def is_called_beside(*, is_root: bool) -> bool:
     """Whether the call that is about to be reported comes from work beside answering.
 
     Of a root the whole stack is looked at. Of any other run only the frames up to the run that
-    calls it count, as what called that one is known.
+    calls it count, as its own caller is known.
     """
     frame: FrameType | None = sys._getframe(2)  # pyright: ignore[reportPrivateUsage] - nothing else tells who calls
     n_wrappers = 0
@@ -131,7 +131,7 @@ class RejectedAnswerError(Exception):
 
 
 def reject_attempts(retrying: Run) -> None:
-    """Mark what an engine has tried so far as failed, as it begins to try again."""
+    """Mark the runs of an engine so far as failed, as it begins to try again."""
     for run in retrying.tree.runs:
         is_attempt = run.parent is retrying and run.error is None
         if is_attempt and isinstance(run.inputs, Call) and not run.inputs.is_beside:
@@ -158,13 +158,13 @@ JOBS: Final = "run_jobs"
 
 
 class Role(NamedTuple):
-    """What a method does."""
+    """The role of a method."""
 
     kind: RunKind
 
     may_be_root: bool
-    """Whether a call of it may be a root: where it belongs to one of ``PIPELINES``, or to the
-    user's own code."""
+    """Whether a call of it may be a root: if it belongs to one of ``PIPELINES``, or to the user's
+    own code."""
 
     is_beside: bool
     """Whether it answers nothing, and nothing does that it calls."""
@@ -178,7 +178,7 @@ class Role(NamedTuple):
 
 @lru_cache(maxsize=1024)
 def role_of(owner: type[Any], name: str) -> Role:
-    """Return what a method does, by the name of its span: ``Class.method``, or of a function."""
+    """Return the role of a method, by the name of its span: ``Class.method``, or of a function."""
     # Cached, as ``issubclass`` of an abstract class takes longer than the rest of a hook.
     method, is_job = name.rpartition(".")[2], name.startswith(JOBS)
     is_pipeline = issubclass(owner, PIPELINES)

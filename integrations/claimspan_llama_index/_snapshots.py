@@ -81,7 +81,7 @@ class Call:
 
 @dataclass(slots=True)
 class Said:
-    """A message, or what a model has said."""
+    """A message, or the words of a model."""
 
     role: str
     text: str
@@ -95,7 +95,7 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What an engine has returned."""
+    """The result of an engine."""
 
     said: object
     """A text, or the fields of a structured answer."""
@@ -105,7 +105,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """What a tool has returned."""
+    """The result of a tool."""
 
     text: str
     raw: object

@@ -73,7 +73,7 @@ def _none_yet() -> Any:
 
 
 class EndOfStreams(BaseEventHandler):
-    """Reports what a model has streamed. The span of the model ends when the stream is returned."""
+    """Reports the stream of a model. The span of the model ends when the stream is returned."""
 
     # Fields, as those of ``SpanHandler``, and set in the same way.
     capture: Own[Capture] = Field(default_factory=_none_yet, exclude=True, repr=False)
@@ -152,7 +152,7 @@ class SpanHandler(BaseSpanHandler[BaseSpan]):
         return self.detaching is None
 
     def leave(self, detach: Callable[[], None]) -> None:
-        """Capture what has started to its end, and then call ``detach``.
+        """Capture open runs to their end, and then call ``detach``.
 
         A handler that is taken away at once does not hear of the ends, and the queries under way
         would stay open for an hour. ``detach`` may be called more than once.
@@ -254,7 +254,7 @@ class SpanHandler(BaseSpanHandler[BaseSpan]):
         return role.may_be_called_beside and is_called_beside(is_root=parent is None)
 
     def _ended(self, id_: str) -> bool:
-        """Note that a span has ended; True where it is no run."""
+        """Note that a span has ended; True if it is no run."""
         self.running.discard(id_)
         self.beside.discard(id_)
         if self.detaching is not None and not self.running:

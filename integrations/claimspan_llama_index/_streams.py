@@ -94,7 +94,7 @@ def answer_of(stream: object, capture: Capture) -> StreamedAnswer | None:
 
 
 def hold_open(answer: StreamedAnswer, id_: str) -> bool:
-    """Have a run end with a stream; False where the run is not kept."""
+    """Have a run end with a stream; False if the run is not kept."""
     if not answer.capture.defer_end(id_, answer) and answer.capture.run(id_) is None:
         return False
     answer.runs.append(id_)
@@ -193,16 +193,16 @@ _KEY: Final = "_claimspan_answers"
 
 @dataclass(slots=True, eq=False)
 class WrittenAnswer(StreamedAnswer):
-    """An answer that is written into a chat's memory, and what the user has read of it.
+    """An answer that is written into a chat's memory, and the part that the user has read.
 
     It does not refer to the response, so that one that is never read is found to be dropped.
     """
 
     queues: list[Any] = field(default_factory=list[Any])
-    """Hold what was written and not read yet."""
+    """Hold the written parts that are not read yet."""
 
     whole: str | None = None
-    """The text, once it was written; ``parts`` are what was read."""
+    """The text, once it was written; ``parts`` were read."""
 
     is_seen: bool = False
 
@@ -266,7 +266,7 @@ def end_of_writing(response: StreamingAgentChatResponse, capture: Capture) -> No
 def break_chat(
     response: StreamingAgentChatResponse, capture: Capture, error: BaseException
 ) -> None:
-    """Note what has ended the writing of a response."""
+    """Note the end of the writing of a response."""
     answer = answer_of_chat(response, capture)
     if answer is not None:
         answer.fail(error)

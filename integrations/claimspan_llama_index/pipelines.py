@@ -29,7 +29,7 @@ def adapt(target: object, monitor: Monitor, inputs: Inputs) -> AttachedPipeline 
         inputs: Arguments of a workflow's ``run``; an agent takes ``user_msg``.
 
     Returns:
-        None where the object is none of these.
+        None if the object is none of these.
 
     Raises:
         ConfigError: There are inputs, and the object takes the question alone.

@@ -23,7 +23,7 @@ SOURCE_KEY = "ref_doc_id"
 
 
 def adapt(target: object) -> Callable[[str], object] | None:
-    """Return what takes a query and returns nodes; None where the target is no retriever."""
+    """Return what takes a query and returns nodes; None if the target is no retriever."""
     match target:
         case BaseRetriever():
             return target.retrieve
@@ -36,7 +36,7 @@ def adapt(target: object) -> Callable[[str], object] | None:
 
 
 def read(document: object) -> Chunk | None:
-    """Return a node, with or without a score, as a chunk; None where it is none."""
+    """Return a node, with or without a score, as a chunk; None if it is none."""
     score = document.score if isinstance(document, NodeWithScore) else None
     node = document.node if isinstance(document, NodeWithScore) else document
     if not isinstance(node, BaseNode):

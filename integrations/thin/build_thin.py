@@ -64,7 +64,7 @@ THIN: Final = {
         exported="claimspan_llama_index",
     ),
 }
-"""Distribution to what it brings. LlamaIndex has a namespace for observability, Haystack's is in
+"""Distribution to its content. LlamaIndex has a namespace for observability, Haystack's is in
 ``claimspan`` itself, and LangChain and OpenInference ask for none."""
 
 _PAGE: Final = """# {name}

@@ -263,7 +263,7 @@ def test_an_application_with_all_commands_takes_the_name_of_one_first() -> None:
     result = CliRunner(env={"COLUMNS": "120"}).invoke(build_app(), ["estimate", "--help"])
 
     assert result.exit_code == 0
-    assert "--chunks-per-call" in result.output
+    assert "--judge-option" in result.output
 
 
 def test_a_reader_that_has_read_enough_ends_the_command_without_a_word() -> None:

@@ -15,16 +15,20 @@ from command_line import invoke, run
 from judged import RECORD
 
 
+def judge_options(*given: str) -> list[str]:
+    return [part for each in given for part in ("--judge-option", each)]
+
+
 def test_estimate_prints_calls_tokens_and_money(tmp_path: Path) -> None:
     path = tmp_path / "records.jsonl"
     path.write_text(RECORD.model_dump_json() + "\n" + RECORD.model_dump_json() + "\n")
 
-    shown = run("estimate", str(path), "--model", "gpt-4o-mini")
+    shown = run("estimate", str(path), "--judge", "openai:gpt-4o-mini")
     found = json.loads(run("estimate", str(path), "--json"))
-    dearer = json.loads(
-        run("estimate", str(path), "--json", "--input-price", "100", "--output-price", "100")
+    dearer, careful = (
+        json.loads(run("estimate", str(path), "--json", *judge_options(*given)))
+        for given in (("input_price=100", "output_price=100"), ("chunks_per_call=1",))
     )
-    careful = json.loads(run("estimate", str(path), "--json", "--chunks-per-call", "1"))
 
     assert "2 records, gpt-4o-mini" in shown
     assert "cost                    $0.00" in shown
@@ -43,24 +47,11 @@ def test_what_records_share_is_estimated_once(tmp_path: Path) -> None:
     assert second == first | {"records": 2}
 
 
-def test_less_than_a_claim_a_sentence_adds_up_over_the_records(tmp_path: Path) -> None:
-    path = tmp_path / "records.jsonl"
-    rows = [
-        {"query": "Which?", "response": f"Door {i} is open.", "chunks": ["A door is open."]}
-        for i in range(10)
-    ]
-    path.write_text("\n".join(json.dumps(row) for row in rows))
-
-    found = json.loads(run("estimate", str(path), "--json", "--claims-per-sentence", "0.5"))
-
-    assert found["calls"] == 10 + 5  # every response is taken apart, every other has a claim
-
-
 @pytest.mark.parametrize("price", ["-1", "nan"])
 def test_a_price_that_is_none_is_refused(tmp_path: Path, price: str) -> None:
     path = tmp_path / "records.jsonl"
     path.write_text(RECORD.model_dump_json())
-    prices = ["--input-price", price, "--output-price", "1"]
+    prices = judge_options(f"input_price={price}", "output_price=1")
 
     result = invoke("estimate", str(path), *prices)
 
@@ -137,23 +128,14 @@ def estimated(path: Path, *arguments: str) -> dict[str, float]:
 def test_a_judge_at_any_provider_is_estimated_without_a_key(
     path: Path, judge: str, output_price: float
 ) -> None:
-    cheap, dear = (
-        estimated(path, "--judge", judge, "--claims-per-sentence", each) for each in ("1", "2")
-    )
+    found = estimated(path, "--judge", judge)
     price = price_of(judge.partition(":")[2])
 
     assert price is not None
     assert price.output == output_price
-    for found in (cheap, dear):
-        cost = price.of(int(found["input_tokens"]), int(found["output_tokens"]))
-        assert found["cost_usd"] == pytest.approx(cost)
-    assert dear["cost_usd"] > cheap["cost_usd"] > 0
-
-
-def test_a_model_alone_is_short_for_the_judge_openai(path: Path) -> None:
-    assert estimated(path, "--model", "m") == estimated(path, "--judge", "openai:m")
-    error = invoke("estimate", str(path), "--model", "m", "--judge", "openai:m").exception
-    assert "--judge and --model do not go together" in str(error)
+    cost = price.of(int(found["input_tokens"]), int(found["output_tokens"]))
+    assert found["cost_usd"] == pytest.approx(cost)
+    assert cost > 0
 
 
 def test_the_judge_of_the_environment_is_estimated_with_its_options(
@@ -167,7 +149,8 @@ def test_the_judge_of_the_environment_is_estimated_with_its_options(
     assert found["cost_usd"] == pytest.approx(tokens / 1e6)
     assert found == estimated(
         path,
-        *("--model", "m", "--chunks-per-call", "1", "--input-price", "1", "--output-price", "1"),
+        *("--judge", "openai:m"),
+        *judge_options("chunks_per_call=1", "input_price=1", "output_price=1"),
     )
 
 
@@ -188,7 +171,8 @@ def test_a_model_of_a_file_is_estimated_and_not_asked(path: Path) -> None:
         "    forms = ('words',)\n"
         "    async def complete(self, request): raise SystemExit('it was asked')\n"
     )
-    found = estimated(path, "--judge", f"{path.parent}/models.py:Ours", "--reasoned")
+    judge = ("--judge", f"{path.parent}/models.py:Ours")
+    found = estimated(path, *judge, *judge_options("extraction=reasoned"))
 
     assert found["calls"] == estimated(path)["calls"]
     assert found["output_tokens"] > estimated(path)["output_tokens"]  # with the notes
@@ -204,17 +188,11 @@ def test_the_cost_of_an_unknown_judge_is_not_made_up(path: Path) -> None:
     assert "what the judge 'cascade(lexical,lexical)' costs is not known" in str(error)
 
 
-def test_an_option_that_is_given_in_two_ways_is_refused(path: Path) -> None:
-    given = ("--chunks-per-call", "2", "--judge-option", "chunks_per_call=3")
-
-    assert "chunks_per_call is given twice" in str(invoke("estimate", str(path), *given).exception)
-
-
 # --- reasoning ---
 
 
 def test_a_model_that_reasons_has_a_range_of_tokens_and_of_money(path: Path) -> None:
-    found = estimated(path, "--model", "gpt-5-mini")
+    found = estimated(path, "--judge", "openai:gpt-5-mini")
     calls, price = int(found["calls"]), price_of("gpt-5-mini")
 
     assert found["max_reasoning_tokens_per_call"] == 25_000
@@ -224,14 +202,14 @@ def test_a_model_that_reasons_has_a_range_of_tokens_and_of_money(path: Path) -> 
     assert found["cost_usd_with_reasoning"] - found["cost_usd"] == pytest.approx(
         price.of(0, calls * REASONING_TOKENS_PER_CALL)
     )
-    shown = run("estimate", str(path), "--model", "gpt-5-mini")
+    shown = run("estimate", str(path), "--judge", "openai:gpt-5-mini")
     assert f"{int(found['output_tokens']):,} to {int(most):,}" in shown
     assert "which is an assumption; reasoning_tokens=25000 is the most" in shown
 
 
 @pytest.mark.parametrize("limit", [0, 500])
 def test_the_range_ends_at_what_the_judge_allows(path: Path, limit: int) -> None:
-    given = ("--model", "gpt-5-mini", "--judge-option", f"reasoning_tokens={limit}")
+    given = ("--judge", "openai:gpt-5-mini", "--judge-option", f"reasoning_tokens={limit}")
     found = estimated(path, *given)
 
     extra = found["output_tokens_with_reasoning"] - found["output_tokens"]
@@ -239,17 +217,17 @@ def test_the_range_ends_at_what_the_judge_allows(path: Path, limit: int) -> None
 
 
 def test_a_model_that_does_not_reason_has_no_range(path: Path) -> None:
-    found = estimated(path, "--model", "gpt-4o-mini")
+    found = estimated(path, "--judge", "openai:gpt-4o-mini")
 
     assert found["output_tokens_with_reasoning"] == found["output_tokens"]
     assert found["cost_usd_with_reasoning"] == found["cost_usd"]
-    assert " to " not in run("estimate", str(path), "--model", "gpt-4o-mini")
+    assert " to " not in run("estimate", str(path), "--judge", "openai:gpt-4o-mini")
 
 
 def test_a_model_of_unknown_price_has_tokens_and_what_to_give(path: Path) -> None:
-    found = estimated(path, "--model", "ours-7b")
+    found = estimated(path, "--judge", "openai:ours-7b")
 
     assert found["input_tokens"] > 0
     assert found["cost_usd"] is found["cost_usd_with_reasoning"] is None
-    shown = run("estimate", str(path), "--model", "ours-7b")
-    assert "unknown: give --input-price and --output-price" in shown
+    shown = run("estimate", str(path), "--judge", "openai:ours-7b")
+    assert "unknown: give --judge-option input_price=... and output_price=..." in shown

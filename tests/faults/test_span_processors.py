@@ -9,7 +9,7 @@ import logging
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -17,7 +17,7 @@ import pytest
 from opentelemetry.context import Context
 from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor, TracerProvider
 from opentelemetry.sdk.trace import Span as SdkSpan
-from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export import BatchSpanProcessor, SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.sdk.trace.id_generator import RandomIdGenerator
 from opentelemetry.sdk.trace.sampling import Sampler, SamplingResult
@@ -158,6 +158,59 @@ def test_a_flush_after_the_fault_is_over_is_clean_again(
     ask(monitor)
 
     assert (first, monitor.flush()) == (False, True)
+
+
+class Flushed(SpanProcessor):
+    """Does something odd when it is flushed."""
+
+    def __init__(self, answer: Callable[[], object]) -> None:
+        self.answer = answer
+
+    def force_flush(self, timeout_millis: int = 30_000) -> bool:
+        return self.answer()  # type: ignore[return-value] # pyright: ignore[reportReturnType] - as some applications' do
+
+
+def raising() -> object:
+    raise ZeroDivisionError
+
+
+@pytest.mark.parametrize(
+    ("answer", "is_clean"), [(lambda: None, True), (lambda: False, False), (raising, False)]
+)
+def test_whatever_a_processor_answers_to_a_flush_the_exporters_behind_it_are_flushed(
+    make_monitor: MonitorFactory,
+    provider: TracerProvider,
+    answer: Callable[[], object],
+    is_clean: bool,
+) -> None:
+    exporter = InMemorySpanExporter()
+    odd = Flushed(answer)
+    provider.add_span_processor(odd)
+    provider.add_span_processor(BatchSpanProcessor(exporter, schedule_delay_millis=600_000))
+    monitor = make_monitor()
+    make_monitor.expected_faults = int(answer is raising)
+
+    ask(monitor)
+
+    assert monitor.flush() is is_clean
+    assert {span.name for span in exporter.get_finished_spans()} >= {NAMES[0], NAMES[3]}
+    odd.answer = bool
+
+
+def test_a_provider_with_a_flush_of_its_own_is_asked(make_monitor: MonitorFactory) -> None:
+    class Provider(TracerProvider):
+        asked = 0
+
+        def force_flush(self, timeout_millis: int = 30_000) -> bool:
+            self.asked += 1
+            return False
+
+    provider = Provider()
+    monitor = make_monitor(tracer_provider=provider)
+    ask(monitor)
+
+    assert not monitor.flush()
+    assert provider.asked == 1
 
 
 # --- samplers, providers, ids ---

@@ -129,8 +129,8 @@ class Alert:
     """How sure it has to be, above 0.5 and below 1."""
 
     name: str = ""
-    """What it is called in events; by default what it watches, such as ``faithfulness below 0.8``,
-    with the route."""
+    """Its name in events; by default that of its metric, such as ``faithfulness below 0.8``, with
+    the route."""
 
     cooldown_seconds: float = COOLDOWN_SECONDS
     """If it goes on for so long, it is said again. After it has resolved, it may fire at any
@@ -246,7 +246,7 @@ class AlertEvent:
     """What an alert says, once when it fires and once when it has resolved."""
 
     alert: Alert
-    """What was watched."""
+    """The window that was watched."""
 
     state: AlertState
     """Whether it fires or has resolved."""

@@ -63,13 +63,13 @@ class Finding:
     """What one check found."""
 
     check: str
-    """What was looked at, in a word or two."""
+    """The subject, in a word or two."""
 
     state: State
     """How it is."""
 
     found: str
-    """What was found, in a sentence that holds no content of records and no key."""
+    """The finding, in a sentence that holds no content of records and no key."""
 
     remedy: str = ""
     """What to do about it; empty if nothing is to be done."""
@@ -88,7 +88,6 @@ class Diagnosis:
         return all(each.state != "failed" for each in self.findings)
 
     def __iter__(self) -> Iterator[Finding]:
-        """Iterates over the findings."""
         return iter(self.findings)
 
     def __str__(self) -> str:

@@ -391,8 +391,8 @@ class Outcome:
     """The ground truth of the response; None if there was none."""
 
     decision: Decision | None = None
-    """What the sampler decided after its first judge; takes the place of ``Job.decision``. None
-    where that stands."""
+    """What the sampler decided after its first judge; takes the place of ``Job.decision``. None if
+    that stands."""
 
     late: bool = False
     """Whether the record's spans had been ended, with another state, before the scores came."""

@@ -50,11 +50,11 @@ RESERVE_SHARE: Final = 0.25
 """Share of a shutdown's time that is kept for ending spans and exporting them, after the judge."""
 
 RESERVE_SECONDS: Final = 5.0
-"""As ``RESERVE_SHARE``, in seconds: what healthy backends need does not grow without end."""
+"""As ``RESERVE_SHARE``, in seconds: the need of healthy backends does not grow without end."""
 
 PROVIDER_SHARE: Final = 0.4
-"""Share of what is kept that is left for the shutdown of providers, after their flush. Of the whole
-time it would be more than is kept, if that is long: records would end without any."""
+"""Share of the kept time that is left for the shutdown of providers, after their flush. Of the
+whole time it would be more than is kept, if that is long: records would end without any."""
 
 TEARDOWN_SECONDS: Final = 0.75
 """Time that is left to the interpreter, which takes its modules apart after the exit hooks. With
@@ -272,7 +272,6 @@ def _at_exit() -> None:
 
 
 def _is_kernel() -> bool:
-    """Whether this process is a kernel of Jupyter."""
     # Not imported for it: a kernel has loaded the module.
     application = getattr(sys.modules.get("ipykernel.kernelapp"), "IPKernelApp", None)
     is_initialized: object = getattr(application, "initialized", None)

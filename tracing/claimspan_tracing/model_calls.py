@@ -104,9 +104,9 @@ def package_of(kind: type, modules: re.Pattern[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ModelCall:
-    """What is known about one call of a model, beside what was read and answered.
+    """The facts about one call of a model, beside its prompt and its answer.
 
-    The fields are those of a ``GeneratorRun``; empty and None stand for what is not known.
+    The fields are those of a ``GeneratorRun``; empty and None stand for an unknown one.
     """
 
     response_id: str = ""
@@ -141,7 +141,7 @@ _LIMITS: Final = (
 
 
 def read_call(request: Sequence[object], response: Sequence[object]) -> ModelCall:
-    """Return what is said of one call.
+    """Return the facts about one call.
 
     Args:
         request: Objects and mappings that may have its parameters, the most reliable first.
@@ -174,7 +174,7 @@ def named_text(names: Sequence[str], sources: Iterable[object]) -> str:
 
 
 def first_number(names: Sequence[str], sources: Iterable[object]) -> int | None:
-    """The first number above 0: what was not counted is 0 with some clients."""
+    """The first number above 0: some clients give 0 for tokens that were not counted."""
     found = _values(names, sources)
     return next((e for e in found if type(e) is int and 0 < e < _TOO_MANY), None)
 

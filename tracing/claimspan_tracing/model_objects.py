@@ -97,7 +97,7 @@ def reply_of(texts: Iterable[object], *sources: object) -> ChatReply:
     """A reply, with tokens and finish reason by whatever name a provider has for them.
 
     Args:
-        texts: The parts of its text; what is no text is left out.
+        texts: The parts of its text; others than texts are left out.
         *sources: Objects and mappings to look in, the most reliable first.
     """
     call = read_call((), sources)

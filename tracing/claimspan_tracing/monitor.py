@@ -36,8 +36,8 @@ class Monitor:
 
     Make one for the whole process and give it to the integrations. It uses the tracer provider
     given to it, else the global one that the application has set, else one of its own made by
-    ``configure()``; it never sets or replaces a global provider. Its threads start with the
-    first query.
+    ``configure()``; it never sets or replaces a global provider. Its threads start with the first
+    query.
 
     Args:
         judge: Who decides: a judge, the name of one as ``CLAIMSPAN_JUDGE`` takes it (``"local"``,
@@ -47,7 +47,7 @@ class Monitor:
             ``Criterion(...)`` of your own that a language model judges, functions from an
             evaluation to a number. None measures ``faithfulness``, ``groundedness`` and
             ``contradicted_by_chunks``, and with a ground truth ``precision``, ``recall``, ``f1``,
-            ``claim_recall`` and ``context_precision`` as well. Only what is chosen is judged.
+            ``claim_recall`` and ``context_precision`` as well. Only chosen metrics are judged.
         thresholds: Metric to its worst value that is good, for others than the usual ones:
             ``{"faithfulness": 0.9}``. Label, summary and blame of a record follow from them.
         ground_truth: Responses known to be right: path of a JSONL or CSV file, mapping,
@@ -148,15 +148,10 @@ class Monitor:
         return self
 
     def __deepcopy__(self, memo: object) -> Self:
-        """Returns the monitor itself, as ``copy`` does."""
         return self
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
-        """Says why a monitor cannot be pickled.
-
-        Raises:
-            TypeError: Always, as of everything that cannot be pickled.
-        """
+        """Say why a monitor cannot be pickled, by a ``TypeError`` as of everything of this kind."""
         raise TypeError(
             "a Monitor cannot be pickled, since its threads and spans are of this process: make "
             "one in each process, where the chain or the pipeline is made"

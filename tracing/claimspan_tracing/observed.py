@@ -174,7 +174,6 @@ class ObservedRecord:
         return self._root is not None and bool(self._root.tree.of_kind(RunKind.RETRIEVER))
 
     def _add(self, kind: RunKind, name: str, inputs: object, outputs: object) -> None:
-        """Add a run that has ended."""
         if self._root is None:
             return
         run_id = object()
@@ -186,8 +185,8 @@ class ObservedRecord:
 def _is_left(error: BaseException) -> bool:
     """Whether code has left on purpose, by ``sys.exit()`` or ``st.rerun()`` of Streamlit.
 
-    What it has answered before counts. The reader of a stream who leaves, and a task that is
-    cancelled, may have been given a part.
+    Its answer of before counts. The reader of a stream who leaves, and a task that is cancelled,
+    may have been given a part.
     """
     return not isinstance(error, Exception | GeneratorExit | asyncio.CancelledError)
 

@@ -237,7 +237,6 @@ def _wrong_type(what: str, value: object, wanted: str) -> ConfigError:
 
 
 def _check_type(what: str, value: object, types: type | tuple[type, ...], wanted: str) -> None:
-    """Refuse a value of another type, for those who do not type-check."""
     if not isinstance(value, types):
         raise _wrong_type(what, value, wanted)
 

@@ -36,6 +36,7 @@ from claimspan_tracing.guard import Guard
 from claimspan_tracing.job import Job, Outcome
 from claimspan_tracing.monitor import Monitor
 from claimspan_tracing.options import GroundTruthLike, MonitorOptions, may_capture, settings_of
+from claimspan_tracing.providers.chains import flush
 from claimspan_tracing.redact.redaction import Redactor
 from claimspan_tracing.scope import tracer_of
 from claimspan_tracing.write.scores import write_scores
@@ -58,7 +59,7 @@ LOOK_SECONDS: Final = 0.2
 """How often a process that judges a spool looks whether it is to go on."""
 
 TELL_SECONDS: Final = 10.0
-"""How often it says on a terminal what is left."""
+"""How often it counts the rest on a terminal."""
 
 
 _CARRIERS: Final = {semconv.SPAN_EVALUATE: "carrier", semconv.SPAN_ANNOTATIONS: "annotations"}
@@ -223,8 +224,7 @@ class RemoteEvaluation:
 
     def _flush(self) -> bool:
         """Have a provider of the application's export; ours has done so already."""
-        flush = None if self._carriers else getattr(self._provider, "force_flush", None)
-        return True if flush is None else bool(flush())
+        return self._carriers is not None or flush(self._provider)
 
     def _tracer(self) -> Tracer:
         return tracer_of(self._provider)
@@ -275,12 +275,12 @@ def judge_spool(
     """Judge what waits in a spool, in this process and for whichever process has put it there.
 
     Scores go where those of ``Monitor`` go without a provider: to OTEL_EXPORTER_OTLP_ENDPOINT, or
-    to a trace file. SIGTERM and Ctrl-C end it, and what is under way is given back.
+    to a trace file. SIGTERM and Ctrl-C end it, and rows under way are given back.
 
     Args:
         file: The spool.
         judge: As for ``Monitor``.
-        metrics: What is measured.
+        metrics: The metrics to measure.
         ground_truth: As for ``Monitor``.
         until_empty: Whether it ends when nothing is left that no other process has.
 

@@ -1,4 +1,4 @@
-"""SIGTERM, on request: evaluates and exports what is left before the process ends by it."""
+"""SIGTERM, on request: evaluates and exports the rest before the process ends by it."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _Handler = Callable[[int, FrameType | None], object]
 
 
 def install_sigterm(timeout: float = EXIT_TIMEOUT) -> Callable[[], None]:
-    """Evaluate and export what is left when the process is told to end by SIGTERM.
+    """Evaluate and export the rest when the process is told to end by SIGTERM.
 
-    Without it, Python ends at once on SIGTERM, and what is under way is lost. claimspan installs no
-    signal handler unless this is called. A handler that is there before, such as a web server's,
+    Without it, Python ends at once on SIGTERM, and records under way are lost. claimspan installs
+    no signal handler unless this is called. A handler that is there before, such as a web server's,
     is called first, so that the server ends its requests as it always does. The process still ends
     by SIGTERM if it would have without us.
 
@@ -60,7 +60,6 @@ class _Sigterm:
         atexit.register(self._end_by_signal)
 
     def handle(self, number: int, frame: FrameType | None) -> None:
-        """Take the signal."""
         if self._before == signal.SIG_IGN:
             return
         if callable(self._before):

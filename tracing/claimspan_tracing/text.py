@@ -232,8 +232,8 @@ class Walk:
 def to_json(value: object, walk: Walk | None = None) -> JsonValue:
     """Return any value as JSON; does not raise.
 
-    What has no JSON form becomes its text; dataclasses and pydantic models become objects of the
-    fields that their text would show. What is nested too deeply becomes None, and mappings and
+    A value without a JSON form becomes its text; dataclasses and pydantic models become objects of
+    the fields that their text would show. A value nested too deeply becomes None, and mappings and
     lists are cut to ``MAX_ITEMS``.
 
     Args:

@@ -60,7 +60,6 @@ def dataset(
 def _write(
     items: Iterator[DatasetItem], output: Path, *, with_chunks: bool, limit: int | None
 ) -> Counter[str]:
-    """Write the items with an answer; returns an account of written and unwritten ones."""
     counts = Counter[str](written=0, without_answer=0, repeated=0)
     seen: set[str] = set()
     # As a whole or not at all: a dataset that breaks off in the middle must not replace the ground

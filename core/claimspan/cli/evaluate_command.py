@@ -6,7 +6,7 @@ import asyncio
 import json
 import tempfile
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
@@ -38,7 +38,13 @@ from claimspan.evaluation.judgement import GOOD, LOW, UNKNOWN
 from claimspan.evaluation.selection import Selection
 from claimspan.files.arrow import ParquetFormat
 from claimspan.files.names import Columns
-from claimspan.files.private import is_same_file, replaced_private, replaced_private_bytes
+from claimspan.files.private import (
+    check_replaceable,
+    is_same_file,
+    replaced_private,
+    replaced_private_bytes,
+    write_private,
+)
 from claimspan.files.raw_rows import SkippedRow
 from claimspan.files.record_files import Account, RecordFile, Skips, no_records
 from claimspan.files.record_rows import InputRow, Recorded
@@ -170,7 +176,8 @@ def evaluate_command(
         # Now, though it is read again at the end: a wrong file must be said before the judge has
         # cost something.
         read_system(compare)
-    with views.results(output) as results, views.opened() as write_views:
+    views.check()
+    with views.results(output) as results:
         records = RecordFile(file, Columns.of_options(columns or []))
         # RAGChecker's own tools have JSON files in and out, so the ending says which tools are
         # meant.
@@ -200,7 +207,7 @@ def evaluate_command(
             chosen = judge_for(selection, judge_from(judge, judge_options))
         with _told_where_it_stops(run, output):
             run.evaluate(chosen, concurrency=concurrency, progress=progress)
-        write_views(run, progress)
+        views.write(run, progress)
     found = compare_files([compare, output], progress=progress) if compare and output else None
     typer.echo(_as_json(run, found, views) if as_json else visible(_as_table(run, found, views)))
     if run.summary.failed or run.account.skipped:
@@ -294,7 +301,7 @@ class _Run:
     def evaluate(
         self, judge: Judge | None, *, concurrency: int, progress: bool | None = None
     ) -> None:
-        """Evaluate what is left; a judge is None if nothing is left to ask for.
+        """Evaluate the rest; the judge is None if there is nothing to ask for.
 
         Raises:
             ConfigError: The results cannot be written.
@@ -377,43 +384,30 @@ class _Views:
             )
         return run.output
 
-    @contextmanager
-    def opened(self) -> Generator[Callable[[_Run, bool | None], None]]:
-        """Open the files before anything is paid for, and put them into place at the end.
+    def check(self) -> None:
+        """Refuse places that cannot be written to, before anything is paid for."""
+        for option, path in self.paths.items():
+            check_replaceable(path, what="the report" if option == "--report" else "the table")
+        if self.parquet is not None:
+            ParquetFormat()  # says if pyarrow is missing
 
-        Yields:
-            Writes the views of a run that has ended, and shows its progress as in
-            ``evaluate_many``.
-        """
-        with ExitStack() as stack:
-            table = parquet = html = None
-            if self.table is not None:
-                table = stack.enter_context(replaced_private(self.table, what="the table"))
-            if self.parquet is not None:
-                form = ParquetFormat()
-                opened = replaced_private_bytes(self.parquet, what="the table")
-                parquet = partial(write_parquet, form, stack.enter_context(opened))
-            if self.page is not None:
-                html = stack.enter_context(replaced_private(self.page, what="the report"))
-
-            def write(run: _Run, progress: bool | None) -> None:
-                if (found := self.results_of(run)) is None:
-                    return
-                if table is not None:
-                    write_table(table, found.rows(), run.summary.metrics)
-                if parquet is not None:
-                    parquet(found.rows(), run.summary.metrics)
-                if html is not None and self.page is not None:
-                    entries = [
-                        entry_of_evaluation(row.record, row.evaluation) for row in found.rows()
-                    ]
-                    html.write(render_report(entries, title=self.page.stem, progress=progress))
-
-            yield write
+    def write(self, run: _Run, progress: bool | None) -> None:
+        """Write the views of a run that has ended."""
+        if (found := self.results_of(run)) is None:
+            return
+        if self.table is not None:
+            with replaced_private(self.table, what="the table") as table:
+                write_table(table, found.rows(), run.summary.metrics)
+        if self.parquet is not None:
+            with replaced_private_bytes(self.parquet, what="the table") as parquet:
+                write_parquet(ParquetFormat(), parquet, found.rows(), run.summary.metrics)
+        if self.page is not None:
+            entries = [entry_of_evaluation(row.record, row.evaluation) for row in found.rows()]
+            page = render_report(entries, title=self.page.stem, progress=progress)
+            write_private(self.page, page, what="the report")
 
 
 def _as_json(run: _Run, found: Comparison | None, views: _Views) -> str:
-    """The counts, means and cost of the run, metrics in the order of all scores, and its files."""
     summary, account, unit = run.summary, run.account, run.file.unit
     means = {
         name: {"mean": summary.means[name].mean, "n": summary.means[name].n}
@@ -467,7 +461,6 @@ def _as_table(run: _Run, found: Comparison | None, views: _Views) -> str:
 
 
 def _summary_lines(summary: Summary, n_records: int) -> Iterator[str]:
-    """The number of evaluated records, their labels with reasons, the means, and the cost."""
     found = [f"{n} {label}" for label in (LOW, GOOD, UNKNOWN) if (n := summary.labels[label])]
     evaluated = f"{summary.evaluated} of {n_records} records evaluated"
     yield f"{evaluated}: {', '.join(found)}" if found else evaluated
@@ -494,7 +487,6 @@ def _summary_lines(summary: Summary, n_records: int) -> Iterator[str]:
 
 
 def _account_lines(account: Account, unit: str, metrics: Collection[str]) -> Iterator[str]:
-    """Skipped rows with their reasons, missing fields, and unread columns."""
     if account.skips:
         parts = [
             f"{account.lines} lines in the file",

@@ -113,7 +113,6 @@ def gate_command(
 
 
 def _thresholds(given: Sequence[str], option: str) -> Mapping[str, float]:
-    """The limits of metrics that an option gives, each once and as ``METRIC=VALUE``."""
     found: dict[str, float] = {}
     for each in given:
         metric, _, value = each.partition("=")

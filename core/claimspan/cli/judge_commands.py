@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Annotated, Final, NamedTuple
 
 import typer
-from pydantic import JsonValue
 
 from claimspan.cli.options import (
     JUDGE_HELP,
@@ -26,13 +25,8 @@ from claimspan.cli.options import (
     selection_from,
 )
 from claimspan.comparison.tables import MISSING, Table
-from claimspan.errors import ClaimspanError, ConfigError, JudgeError
-from claimspan.evaluation.estimate import (
-    CLAIMS_PER_SENTENCE,
-    REASONING_TOKENS_PER_CALL,
-    Estimate,
-    aestimate,
-)
+from claimspan.errors import ClaimspanError, JudgeError
+from claimspan.evaluation.estimate import REASONING_TOKENS_PER_CALL, Estimate, aestimate
 from claimspan.files.names import Columns
 from claimspan.files.record_files import RecordFile, read_usable_records
 from claimspan.judges import JUDGE_VARIABLE, default_judge
@@ -74,29 +68,9 @@ def estimate_command(
         ),
     ] = None,
     judge_options: JudgeOptions = None,
-    model: Annotated[
-        str | None,
-        typer.Option(help="Short for --judge openai:MODEL, also of models elsewhere."),
-    ] = None,
     metrics: Metrics = None,
     criteria: Criteria = None,
     columns: ColumnMap = None,
-    chunks_per_call: Annotated[
-        int | None,
-        typer.Option(help="Texts that one call checks claims against; 0: as many as fit.", min=0),
-    ] = None,
-    reasoned: Annotated[
-        bool, typer.Option(help="Extract claims with chain-of-thought reasoning.")
-    ] = False,
-    claims_per_sentence: Annotated[
-        float, typer.Option(help="Claims that the model is expected to extract per sentence.")
-    ] = CLAIMS_PER_SENTENCE,
-    input_price: Annotated[
-        float | None, typer.Option(help="US dollars per million prompt tokens.")
-    ] = None,
-    output_price: Annotated[
-        float | None, typer.Option(help="US dollars per million completion tokens.")
-    ] = None,
     progress: Progress = None,
     as_json: AsJson = False,
 ) -> None:
@@ -109,32 +83,11 @@ def estimate_command(
     records, account = read_usable_records(RecordFile(file, Columns.of_options(columns or [])))
     if account.skipped:
         typer.echo(f"{account.skipped} of {account.rows} rows are no records: left out", err=True)
-    if judge is not None and model is not None:
-        raise ConfigError("--judge and --model do not go together: --model is short for --judge")
-    if model is not None or (judge is None and not os.environ.get(JUDGE_VARIABLE)):
-        judge = f"openai:{ESTIMATED_MODEL if model is None else model}"
-    set_by: dict[str, JsonValue] = {
-        "chunks_per_call": chunks_per_call,
-        "extraction": "reasoned" if reasoned else None,
-        "input_price": input_price,
-        "output_price": output_price,
-    }
-    given: dict[str, JsonValue] = {n: value for n, value in set_by.items() if value is not None}
-    options = parse_options(judge_options or ())
-    if twice := sorted(options.keys() & given.keys()):
-        raise ConfigError(f"{', '.join(twice)} is given twice: leave it out of --judge-option")
-    if chunks_per_call == 0:
-        given["chunks_per_call"] = None
-    estimated = default_judge(judge, options={**options, **given}, offline=True)
-    estimate = asyncio.run(
-        aestimate(
-            records,
-            estimated,
-            selection_from(metrics, criteria=criteria),
-            claims_per_sentence=claims_per_sentence,
-            progress=progress,
-        )
-    )
+    if judge is None and not os.environ.get(JUDGE_VARIABLE):
+        judge = f"openai:{ESTIMATED_MODEL}"
+    estimated = default_judge(judge, options=parse_options(judge_options or ()), offline=True)
+    selection = selection_from(metrics, criteria=criteria)
+    estimate = asyncio.run(aestimate(records, estimated, selection, progress=progress))
     # A model by its own name: the name of its judge is that of the provider.
     shown: str = getattr(estimated, "model", estimated.name)
     told = estimate.model_dump_json() if as_json else visible(_estimate_table(estimate, shown))
@@ -142,8 +95,6 @@ def estimate_command(
 
 
 class _Measured(NamedTuple):
-    """The agreement of one judge with the labels of one file."""
-
     file: str
     judge: str
     agreement: Agreement
@@ -215,11 +166,10 @@ def calibrate_cascade(
 
 
 def _estimate_table(estimate: Estimate, judge: str) -> str:
-    """The expected calls, tokens and cost; as ranges for a model that reasons."""
     if not estimate.calls and estimate.cost_usd == 0:
         return f"{estimate.records} records, {judge}: no call of a model, which costs nothing"
     tokens = _range(f"{estimate.output_tokens:,}", f"{estimate.output_tokens_with_reasoning:,}")
-    cost = "unknown: give --input-price and --output-price"
+    cost = "unknown: give --judge-option input_price=... and output_price=..."
     if estimate.cost_usd is not None and estimate.cost_usd_with_reasoning is not None:
         cost = _range(f"${estimate.cost_usd:.4f}", f"${estimate.cost_usd_with_reasoning:.4f}")
     lines = [
@@ -243,7 +193,6 @@ def _range(low: str, high: str) -> str:
 
 
 def _agreement_table(measured: _Measured) -> str:
-    """The figures of one judge on one file, and its confusion matrix."""
     agreement = measured.agreement
     told = f"{measured.judge}: {agreement.n} claims, {agreement.undecided} undecided"
     figures = tuple((name, _figure(agreement, name)) for name in _FIGURES)
@@ -260,7 +209,6 @@ def _agreement_table(measured: _Measured) -> str:
 
 
 def _comparison_table(measured: Sequence[_Measured]) -> str:
-    """One line for every file and judge."""
     head = ("file", "judge", "claims", "undecided", "AUROC", "balanced accuracy")
     rows = tuple(
         (
@@ -273,7 +221,6 @@ def _comparison_table(measured: Sequence[_Measured]) -> str:
 
 
 def _calibration_table(found: Calibration) -> str:
-    """The thresholds of a cascade, with their expected savings and losses."""
     low, high = found.thresholds.low, found.thresholds.high
     saved, lost, agreement_lost = (
         in_percent(each, in_table=True) for each in (found.saved, found.lost, found.agreement_lost)

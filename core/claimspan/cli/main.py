@@ -53,7 +53,7 @@ SUMMARIES: Final = {
     "report": "Turn traces or results into one HTML page that opens offline.",
     "run": "Run a pipeline over a dataset, evaluate it and write its traces.",
     "serve": "Take spans by OTLP, judge their traces, and send on the scores.",
-    "spool": "Show what waits in a spool, try dead letters again, and judge what is left.",
+    "spool": "Show what waits in a spool, try dead letters again, and judge the rest.",
     "stats": "Estimate the mean scores of all traffic from the sampled part.",
     "worker": "Run a worker that evaluates records, of a broker by Celery or of a spool.",
 }

@@ -286,7 +286,6 @@ def _notes_on(
     results: Sequence[SystemResult],
     metrics: Sequence[str],
 ) -> Iterator[str]:
-    """A sentence for everything that keeps records or metrics out of the comparison."""
     judges = {system.name: ", ".join(sorted(system.judges)) for system in systems if system.judges}
     if len(set(judges.values())) > 1:
         by = "; ".join(f"{name} by {judge}" for name, judge in judges.items())
@@ -314,7 +313,6 @@ def _notes_on(
 
 
 def _on_pairs(system: System, result: SystemResult, baseline: System) -> Iterator[str]:
-    """What of the records and metrics of a system has no counterpart in the baseline."""
     if result.only_here or result.only_in_baseline:
         yield (
             f"{result.name}: {result.common} records are in {baseline.name} as well, "
@@ -353,8 +351,8 @@ _Pair = tuple[ScoredRow, ScoredRow]
 def paired_rows(baseline: System, system: System) -> list[_Pair]:
     """Return the records that both systems have, in the order of the baseline.
 
-    Records with the same id but other queries are of different datasets, and are not paired. Where
-    an id occurs several times, the first is paired with the first, the second with the second.
+    Records with the same id but other queries are of different datasets, and are not paired. If an
+    id occurs several times, the first is paired with the first, the second with the second.
     """
     others = defaultdict[str, list[ScoredRow]](list)
     # Reversed, so that ``pop``, which takes the last, returns them in the order of the file.

@@ -45,7 +45,7 @@ class Gate(BaseModel):
 
     metrics: tuple[str, ...] | None = None
     """The metrics tested against the baseline: names, or the sets ``default``, ``paper`` and
-    ``all``. None is ``default``, and what has a threshold."""
+    ``all``. None is ``default``, and every metric with a threshold."""
 
     primary: str | None = None
     """The metric that matters most: it is tested against the baseline as if it were the only one,

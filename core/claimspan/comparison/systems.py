@@ -96,8 +96,6 @@ class _Evaluation(BaseModel):
 
 
 class _Line(BaseModel):
-    """The fields of a line of results that a comparison needs."""
-
     model_config = ConfigDict(allow_inf_nan=False)
 
     id: str | None
@@ -191,7 +189,6 @@ def system_of_rows(name: str, rows: Sequence[ResultRow]) -> System:
 
 
 def _rag_results(file: RecordFile) -> Iterator[ScoredRow]:
-    """RAGChecker's results, in one JSON value."""
     for row in file.every_record():
         record, recorded = row.record, row.recorded
         scores = dict(recorded.metrics)

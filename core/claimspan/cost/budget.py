@@ -60,13 +60,13 @@ class Budget:
     """Limits the US dollars, calls and tokens of a day and of a record.
 
     Before each request the judge reserves the upper bound of its cost: one token for each byte of
-    the prompt, and all completion tokens that it allows. A request that could exceed a limit is
-    not made. A request that the endpoint refuses counts as a call without a cost. A record is one
+    the prompt, and all completion tokens that it allows. A request that could exceed a limit is not
+    made. A request that the endpoint refuses counts as a call without a cost. A record is one
     evaluation; a day starts at 00:00 UTC. One budget may serve many judges and threads.
 
     Without a store it counts within one process, from zero. With one, all processes that use the
-    store share the limits of the day. If the store fails, each process goes on with its own
-    count and the same limits, and books what it has spent when the store is back.
+    store share the limits of the day. If the store fails, each process goes on with its own count
+    and the same limits, and books its spending when the store is back.
     """
 
     def __init__(

@@ -72,7 +72,7 @@ class Admission(NamedTuple):
 
     is_admitted: bool
     spent: Usage
-    """What was spent on that day so far, without what is reserved."""
+    """Spending of that day so far, without reservations."""
 
 
 class BudgetStore(Protocol):

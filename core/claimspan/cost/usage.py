@@ -54,7 +54,6 @@ class Usage(BaseModel):
     """Wall-clock time of the evaluation in seconds."""
 
     def __add__(self, other: Usage) -> Usage:
-        """The sum, field by field."""
         pairs = zip(dict(self).items(), dict(other).values(), strict=True)
         return Usage(**{name: mine + its for (name, mine), its in pairs})
 
@@ -113,8 +112,8 @@ _meter: Final[ContextVar[Meter | None]] = ContextVar("claimspan_usage_meter", de
 def metered(max_calls: int | None = None, max_tokens: int | None = None) -> Generator[Meter]:
     """Collects what judges report inside the block, and in tasks that start there.
 
-    Blocks nest: the outer meter also counts what an inner one has collected. The meter limits the
-    requests and the tokens of the judges, and is complete when the block has ended.
+    Blocks nest: the outer meter also counts the inner one's usage. The meter limits the requests
+    and the tokens of the judges, and is complete when the block has ended.
     """
     meter, outer = Meter(max_calls, max_tokens), _meter.get()
     token = _meter.set(meter)

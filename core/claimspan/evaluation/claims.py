@@ -99,7 +99,6 @@ def _claims(
 def _ids(
     chunks: Sequence[Chunk], matrix: VerdictMatrix | None, index: int, wanted: Label
 ) -> tuple[str, ...]:
-    """Return the ids of the chunks with a label for one claim; the matrix has a column a chunk."""
     if matrix is None:
         return ()
     # Strict: labels that were moved by one chunk would point at the wrong text.

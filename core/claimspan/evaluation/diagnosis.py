@@ -205,7 +205,6 @@ def _blamed(found: Iterable[_Shortcoming]) -> Part | None:
 
 
 def _doubts(findings: Findings, part: Part) -> Iterator[str]:
-    """Why the part that is blamed may be the wrong one."""
     firm = replace(
         findings,
         statements=[each for each in findings.statements if not each.is_close],

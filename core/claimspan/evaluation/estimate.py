@@ -30,9 +30,6 @@ from claimspan.text.tokens import count_tokens
 
 __all__ = ["REASONING_TOKENS_PER_CALL", "Estimate", "aestimate"]
 
-CLAIMS_PER_SENTENCE: Final = 1.0
-"""Default; models that split sentences finely find up to 2 or 3."""
-
 REASON: Final = (
     "The answer names the opening hours that the question asks for, and says in its second "
     "sentence how to book a visit, which is not asked."
@@ -84,33 +81,28 @@ async def aestimate(
     judge: Judge,
     metrics: MetricsLike | Selection | None = None,
     *,
-    claims_per_sentence: float = CLAIMS_PER_SENTENCE,
     progress: bool | None = None,
 ) -> Estimate:
     """Estimate what evaluating the records with this judge will cost.
 
     A question that several records share is asked once, so the estimates of parts do not add up to
-    the estimate of the whole. Unknown are how many claims the model will find in a sentence, and
-    how long it reasons.
+    the estimate of the whole. A sentence is taken for one claim: models that split finely find up
+    to 2 or 3.
 
     Args:
         records: The records to evaluate.
         judge: The judge to evaluate them with; it sends nothing. ``LexicalJudge`` and
             ``LocalJudge`` make no call.
         metrics: The metrics to measure, as in ``aevaluate``: others cost nothing.
-        claims_per_sentence: Claims that the model is expected to find in a sentence.
         progress: As in ``evaluate_many``.
 
     Returns:
         The expected calls, tokens and price.
 
     Raises:
-        ConfigError: ``claims_per_sentence`` is not positive, nothing is known of what the judge
-            costs, or it cannot judge by the criteria.
+        ConfigError: The cost of such a judge is not known, or it cannot judge by the criteria.
         MissingExtraError: ``progress=True`` without rich.
     """
-    if not claims_per_sentence > 0:
-        raise ConfigError(f"claims_per_sentence is {claims_per_sentence!r}: give more than 0")
     selection = Selection.of(metrics).in_judge
     judge = judge_for(selection, judge)
     judge = judge.judge if isinstance(judge, CalibratedJudge) else judge
@@ -121,8 +113,7 @@ async def aestimate(
             f"what the judge {judge.name!r} costs is not known: estimate the model that it asks, "
             "as openai:MODEL or as a ModelJudge"
         )
-    traits = judge.chat_model.traits
-    rehearsed = judge.with_chat_model(_Rehearsal(judge.model, traits, claims_per_sentence))
+    rehearsed = judge.with_chat_model(_Rehearsal(judge.model, judge.chat_model.traits))
     total = Usage()
     with progress_bar("estimating", total=len(records), show=progress) as advance:
         for record in records:
@@ -132,7 +123,6 @@ async def aestimate(
 
 
 def _estimate(records: int, used: Usage, price: Price | None, judge: ModelJudge | None) -> Estimate:
-    """The estimate for the usage of a rehearsal, which does not reason."""
     most = judge.chat_model.dialect.reasoning_tokens if judge is not None and judge.reasons else 0
     with_reasoning = used.output_tokens + used.calls * min(REASONING_TOKENS_PER_CALL, most)
     low, high = (
@@ -154,25 +144,18 @@ def _estimate(records: int, used: Usage, price: Price | None, judge: ModelJudge 
 class _Rehearsal:
     """Stands in for a model: makes up replies of the right form, and counts tokens."""
 
-    def __init__(self, model: str, traits: Traits, claims_per_sentence: float) -> None:
+    def __init__(self, model: str, traits: Traits) -> None:
         self.model: Final = model
         # It is asked as the model is.
         self.forms: Final = traits.forms
         self.limit_field: Final = traits.limit_field
-        self._claims_per_sentence = claims_per_sentence
-        # Carried from sentence to sentence, so that 1.5 claims a sentence are 3 in two.
-        self._claims_due = 0.0
 
     async def complete(self, request: ChatRequest) -> ChatReply:
-        """Make up a reply of the right form and length, with the tokens of prompt and reply."""
         asked: dict[str, dict[str, str]] = json.loads(request.messages[-1]["content"])
         if "sentences" in asked:
-            at_most = asked.get("at_most")
-            reply = self._claims(
-                asked["sentences"],
-                at_most if isinstance(at_most, int) else None,
-                has_notes='"notes"' in request.messages[0]["content"],
-            )
+            reply = _claims(asked["sentences"], asked.get("at_most"))
+            if '"notes"' in request.messages[0]["content"]:
+                reply = {"notes": " ".join(asked["sentences"].values()), **reply}
         elif "criteria" in asked:
             reply = _grades(asked["criteria"])
         else:
@@ -191,20 +174,11 @@ class _Rehearsal:
         )
         return ChatReply(content, None, sent, count_tokens(content))
 
-    def _claims(
-        self, sentences: Mapping[str, str], at_most: int | None, *, has_notes: bool
-    ) -> dict[str, JsonValue]:
-        """Make up the expected number of claims, each as long as its sentence."""
-        claims: list[JsonValue] = []
-        for number, sentence in sentences.items():
-            self._claims_due += self._claims_per_sentence
-            due = int(self._claims_due)
-            self._claims_due -= due
-            texts = [sentence, *(f"{sentence} ({i})" for i in range(1, due))][:due]
-            for text in texts:
-                claims.append({"sentence": int(number), "text": text})
-        notes: dict[str, JsonValue] = {"notes": " ".join(sentences.values())}
-        return {**(notes if has_notes else {}), "claims": claims[:at_most]}
+
+def _claims(sentences: Mapping[str, str], at_most: object) -> dict[str, JsonValue]:
+    """One claim a sentence, as long as it."""
+    claims: list[JsonValue] = [{"sentence": int(n), "text": text} for n, text in sentences.items()]
+    return {"claims": claims[:at_most] if isinstance(at_most, int) else claims}
 
 
 def _verdicts(claims: Mapping[str, str], labelled: Sequence[str]) -> dict[str, JsonValue]:

@@ -13,9 +13,9 @@ from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import asynccontextmanager
-from functools import partial
+from functools import partial, wraps
 from pathlib import Path
-from typing import Final, Protocol, TypeVar, cast
+from typing import Final, ParamSpec, Protocol, TypeVar, cast
 
 from claimspan.concurrency import Clock, gather_or_cancel, record_clock
 from claimspan.cost.budget import Budget, current_budget, with_budget
@@ -102,6 +102,7 @@ EVALUATION_SECONDS: Final = 300.0
 
 CONCURRENCY: Final = 8
 
+_P = ParamSpec("_P")
 _T = TypeVar("_T")
 
 
@@ -131,7 +132,7 @@ async def aevaluate(
         metrics: What to measure, see ``Selection.of``: names, ``"all"``, criteria, functions. None
             measures ``faithfulness``, ``groundedness`` and ``contradicted_by_chunks``, and of a
             record with a ground truth ``precision``, ``recall``, ``f1``, ``claim_recall`` and
-            ``context_precision`` as well. Only what is chosen is judged.
+            ``context_precision`` as well. Only chosen metrics are judged.
         thresholds: Metric to its worst value that is good, for others than the usual ones.
         undefined: ``"omit"`` leaves a metric without a value out of ``metrics``; ``"zero"`` makes
             it 0.0, as ragchecker 0.1.9 does.
@@ -244,39 +245,6 @@ def with_functions(evaluation: Evaluation, selection: Selection) -> Evaluation:
     )
 
 
-def evaluate(
-    record: Given,
-    *,
-    judge: JudgeLike | None = None,
-    metrics: MetricsLike | Selection | None = None,
-    thresholds: Thresholds | None = None,
-    undefined: Undefined = "omit",
-    max_claims: int = MAX_CLAIMS,
-    deadline_seconds: float = EVALUATION_SECONDS,
-    budget: Budget | None = None,
-    columns: GivenColumns | None = None,
-) -> Evaluation:
-    """Evaluate one record from synchronous code; also if an event loop is already running.
-
-    Arguments, result and errors are those of ``aevaluate``.
-    """
-    # Here as well: what is wrong with an argument is told without the frames of an event loop.
-    selection = Selection.of(metrics, thresholds)
-    (known,) = records_of([record], columns)
-    chosen = judge_for(selection, judge)
-    return run_to_end(
-        lambda: aevaluate(
-            known,
-            judge=chosen,
-            metrics=selection,
-            undefined=undefined,
-            max_claims=max_claims,
-            deadline_seconds=deadline_seconds,
-            budget=budget,
-        )
-    )
-
-
 async def aevaluate_many(
     records: GivenRecords,
     *,
@@ -337,40 +305,6 @@ async def aevaluate_many(
         return Evaluations(known, await asyncio.gather(*map(one, known)))
 
 
-def evaluate_many(
-    records: GivenRecords,
-    *,
-    judge: JudgeLike | None = None,
-    metrics: MetricsLike | Selection | None = None,
-    thresholds: Thresholds | None = None,
-    undefined: Undefined = "omit",
-    max_claims: int = MAX_CLAIMS,
-    concurrency: int = CONCURRENCY,
-    progress: bool | None = None,
-    budget: Budget | None = None,
-    columns: GivenColumns | None = None,
-) -> Evaluations:
-    """Evaluate many records from synchronous code; also if an event loop is already running.
-
-    Arguments, result and errors are those of ``aevaluate_many``.
-    """
-    selection = Selection.of(metrics, thresholds)
-    known = records_of(records, columns)
-    chosen = judge_for(selection, judge)
-    return run_to_end(
-        lambda: aevaluate_many(
-            known,
-            judge=chosen,
-            metrics=selection,
-            undefined=undefined,
-            max_claims=max_claims,
-            concurrency=concurrency,
-            progress=progress,
-            budget=budget,
-        )
-    )
-
-
 async def _evaluation_or_error(
     record: RagRecord,
     judge: Judge,
@@ -378,7 +312,6 @@ async def _evaluation_or_error(
     undefined: Undefined,
     max_claims: int,
 ) -> Evaluation:
-    """Evaluate a record; if the judge fails, return the reason and the cost."""
     started = time.perf_counter()
     with metered() as meter:
         try:
@@ -404,7 +337,6 @@ async def _evaluation_or_error(
 
 
 def _record_limits(budget: Budget | None) -> tuple[int, int]:
-    """Calls and tokens of a record: what a budget says of them, else the default."""
     calls, tokens = (budget.calls_per_record, budget.tokens_per_record) if budget else (None, None)
     return MAX_CALLS if calls is None else calls, MAX_TOKENS if tokens is None else tokens
 
@@ -426,7 +358,6 @@ async def _charged_to(budget: Budget | None, meter: Meter) -> AsyncGenerator[Non
 
 @asynccontextmanager
 async def _deadline(seconds: float) -> AsyncGenerator[None]:
-    """Cancel the block after some seconds, and raise a ``JudgeError`` that says so."""
     clock = Clock(seconds)
     token = record_clock.set(clock)
     try:
@@ -450,7 +381,6 @@ def _answer_alone(record: RagRecord) -> RagRecord:
 
 
 def _suspected_texts(record: RagRecord) -> tuple[str, ...]:
-    """Names of the texts of a record that seem to address the judge."""
     texts = {"response": record.response, "ground_truth": record.ground_truth or ""}
     texts |= {f"chunks[{i}]": chunk.text for i, chunk in enumerate(record.chunks)}
     return tuple(name for name, text in texts.items() if suspects_injection(text))
@@ -489,7 +419,6 @@ async def _judged(
 async def _graded(
     judge: Judge, record: RagRecord, criteria: Sequence[Criterion]
 ) -> dict[str, Grade]:
-    """The grade of the answer by each criterion."""
     if not criteria or not isinstance(judge, CriteriaJudge):  # ``judge_for`` has refused it
         return {}
     found = await guarded(judge, partial(judge.grade, criteria, record))
@@ -539,7 +468,6 @@ async def _claims_of(judge: Judge, text: str, question: str, max_claims: int) ->
 
 
 def _check_options(undefined: Undefined, max_claims: int) -> None:
-    """Refuse options of ``aevaluate`` that cannot work."""
     check_undefined(undefined)
     if max_claims < 1:
         raise ConfigError(f"max_claims is {max_claims!r}: give 1 or more")
@@ -612,7 +540,7 @@ def run_to_end(start: Callable[[], Coroutine[object, None, _T]]) -> _T:
     """Run a coroutine on a loop of its own: in this thread, or in another if this has a loop.
 
     If the caller is interrupted while it waits for the other thread, the coroutine is cancelled and
-    awaited, so that a judge is not paid for what is not waited for.
+    awaited, so that a judge is paid for no result that is not awaited.
     """
     has_loop = True
     try:
@@ -640,3 +568,29 @@ def run_to_end(start: Callable[[], Coroutine[object, None, _T]]) -> _T:
             if not outcome.done():
                 cancel.result()()
             raise
+
+
+def _synchronous(function: Callable[_P, Coroutine[object, None, _T]]) -> Callable[_P, _T]:
+    @wraps(function)
+    def call(*args: _P.args, **kwargs: _P.kwargs) -> _T:
+        try:
+            return run_to_end(lambda: function(*args, **kwargs))
+        except ConfigError as error:
+            # A wrong argument is told without the frames of an event loop.
+            raise error.with_traceback(None)  # noqa: B904 - it is the error itself
+
+    call.__name__ = call.__qualname__ = function.__name__.removeprefix("a")
+    return call
+
+
+evaluate = _synchronous(aevaluate)
+"""Evaluate one record from synchronous code; also if an event loop is already running.
+
+Arguments, result and errors are those of ``aevaluate``.
+"""
+
+evaluate_many = _synchronous(aevaluate_many)
+"""Evaluate many records from synchronous code; also if an event loop is already running.
+
+Arguments, result and errors are those of ``aevaluate_many``.
+"""

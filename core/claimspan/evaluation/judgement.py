@@ -185,7 +185,6 @@ def _value(name: str, evaluation: Measured, truths: Truths) -> float | None:
 
 
 def _known(of: Callable[[Truths], _T | None] | None, truths: Truths) -> _T | None:
-    """The findings of the verdicts; None without any."""
     try:
         return None if of is None else of(truths)
     except UndefinedMetricError:
@@ -257,7 +256,6 @@ class _Reasons:
         return "; ".join(each for each in dict.fromkeys(told) if each)
 
     def _counts(self, metric: ClaimMetric) -> tuple[str, list[bool]]:
-        """The counts of a metric in words, and which of its claims or chunks failed."""
         if metric.counted is None or not metric.told:
             return "", []
         try:
@@ -291,7 +289,6 @@ class _Reasons:
         return f"chunk {names[0]}" if len(names) == 1 else f"chunks {', '.join(names)}"
 
     def _shown(self, things: str, failed: Sequence[bool]) -> list[str]:
-        """The first of the claims or chunks that failed."""
         if things == "chunks":
             places = [place for place, is_failed in enumerate(failed) if is_failed]
             return [self._chunk(place) for place in places[:MAX_QUOTES]]

@@ -1,7 +1,7 @@
 """Fills the verdict matrices of a record by asking a judge, and makes its verdicts agree.
 
 A judge is code of the user's or the reply of a model, so nothing that it does is taken on trust:
-whatever it raises becomes a ``JudgeError``, and the shape of what it returns is checked.
+whatever it raises becomes a ``JudgeError``, and the shape of its result is checked.
 """
 
 from __future__ import annotations
@@ -109,7 +109,6 @@ async def _matrices_at_once(
     areas: Mapping[str, _Area],
     question: str,
 ) -> dict[str, VerdictMatrix]:
-    """Cut the matrices out of one matrix of all claims against all texts."""
     cells = frozenset((i, j) for rows, columns in areas.values() for i in rows for j in columns)
     call = partial(judge.check_cells, claims, texts, cells, question=question)
     width = len(texts)
@@ -206,7 +205,7 @@ def coherent(matrices: VerdictMatrices) -> tuple[VerdictMatrices, int]:
     never for labels that others recorded. Two rules are forced:
 
     * A chunk that entails what the ground truth says entails no claim that the ground truth
-      contradicts. What it says is the facts that the response contradicts, or all of them.
+      contradicts. It then says the facts that the response contradicts, or all of them.
     * Chunks read together do not entail what one of them contradicts and none entails.
     """
     rows = {

@@ -1,6 +1,6 @@
 """Which metrics are wanted of a record: those of the catalogue, criteria, and functions.
 
-Only what is chosen is judged: a record costs the verdicts that the chosen metrics are made of.
+Only chosen metrics are judged: a record costs the verdicts that the chosen metrics are made of.
 """
 
 from __future__ import annotations
@@ -243,7 +243,6 @@ _SETS: Final[Mapping[str, Sequence[str]]] = {"all": METRICS, "default": DEFAULT_
 
 
 def _metric(given: object) -> str | OwnMetric:
-    """A name of the catalogue or of a set of metrics, or a metric of the user's."""
     if isinstance(given, Criterion | FunctionMetric):
         return given
     if isinstance(given, str):

@@ -85,7 +85,6 @@ def _item(
 
 
 def _passage(text: str, id_: str | None, metadata: Mapping[str, JsonValue]) -> Chunk:
-    """A passage as a chunk; without an id it gets one made from its text."""
     about = {key: value for key, value in metadata.items() if value is not None}
     return Chunk(id=id_ or Chunk.content_id(text), text=text, metadata=about)
 
@@ -263,7 +262,6 @@ def _short_answer(tokens: Sequence[str], annotation: _Annotation) -> str:
 
 
 def _between(tokens: Sequence[str], span: _Span) -> str:
-    """The text of a span without tags; empty if the span is none."""
     if span.start_token < 0:
         return ""
     # Python would cut the slice without a word, and half an answer would become the ground truth.
@@ -354,7 +352,6 @@ def _format_of(row: Mapping[str, object], path: Path) -> str:
 
 
 def _rows(path: Path) -> Iterator[tuple[int, Mapping[str, object] | str]]:
-    """The number of each line, and its row, or the reason why it has none."""
     is_table = path.name.removesuffix(".gz").lower().endswith(".tsv")
     try:
         opener = gzip.open if path.suffix == ".gz" else open

@@ -82,8 +82,6 @@ RunBlocking = Callable[
 
 
 class _Entry(NamedTuple):
-    """One ground truth, with the id or the query that finds it, and where it stands."""
-
     text: str
     id: str | None
     query: str | None

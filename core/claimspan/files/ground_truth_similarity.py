@@ -91,7 +91,6 @@ def _by_letters(queries: Sequence[str], threshold: float) -> _Candidates:
 
 
 def _by_embedding(queries: Sequence[str], threshold: float, embed: Embed) -> _Candidates:
-    """Compare the embeddings of queries by their cosine."""
     known = _vectors(queries, embed) if queries else None
 
     def candidates(query: str) -> Iterable[tuple[str, float]]:
@@ -291,7 +290,6 @@ def _capitalised(query: str, first: int = 0) -> set[str]:
 
 
 def _singular(word: str) -> str:
-    """A word without the ending of the English plural."""
     if word in _NO_PLURALS:
         return word
     # "Glass", "bus", "basis" and "atlas" are singular, and so may be words of other alphabets.

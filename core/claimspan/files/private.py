@@ -111,7 +111,7 @@ def write_private(path: Path, text: str, *, what: str) -> None:
     What UTF-8 cannot encode becomes a question mark.
 
     Raises:
-        ConfigError: ``what`` cannot be written; says what to do. What was there before is
+        ConfigError: ``what`` cannot be written; says what to do. The file of before is
             unchanged.
     """
     with replaced_private(path, what=what) as file:

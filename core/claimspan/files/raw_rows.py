@@ -1,8 +1,8 @@
 """The rows of a file of any format, before it is known whether they are records.
 
 Every line of a file comes out as exactly one of four things: a row, a row that cannot be read, a
-blank line, or the header of a table. So what is counted here adds up to the lines of the file. JSON
-lines and CSV are read a row at a time. A file that is one JSON value as a whole, such as a list of
+blank line, or the header of a table. So these counts add up to the lines of the file. JSON lines
+and CSV are read a row at a time. A file that is one JSON value as a whole, such as a list of
 records or RAGChecker's results of either format, is held in memory.
 """
 

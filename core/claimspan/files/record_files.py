@@ -196,7 +196,6 @@ def _begins_with_a_line(file: BinaryIO) -> bool:
 
 
 def _value(line: bytes) -> object:
-    """The JSON value of a line; None if it is none."""
     try:
         value: object = json.loads(line)
     except (ValueError, RecursionError):
@@ -354,7 +353,6 @@ def no_records(file: RecordFile, account: Account) -> ConfigError:
 
 
 def _instead(file: RecordFile, fields: frozenset[str], reasons: str) -> tuple[str, str]:
-    """The content of a file without records, and the remedy."""
     for known, tool in _OTHERS:
         if known <= fields:
             told = f", but rows with {' and '.join(sorted(known))}, as in exports of {tool}"

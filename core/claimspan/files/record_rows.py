@@ -228,7 +228,6 @@ def _fields(row: Mapping[str, object], read: Mapping[str, str]) -> Iterator[tupl
 
 
 def _known(row: Mapping[str, object]) -> Iterator[tuple[str, object]]:
-    """The fields of a row that hold something of its evaluation."""
     for name in Recorded.model_fields:
         value = row.get(name)
         if not is_absent(value):

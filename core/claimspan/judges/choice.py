@@ -115,7 +115,6 @@ def _no_constant(name: str) -> float:
 def _judge_arguments(
     judge: Callable[..., Judge], options: Mapping[str, JsonValue]
 ) -> dict[str, object]:
-    """The arguments of a judge that options of a command line stand for."""
     known = signature(judge).parameters
     given: dict[str, object] = {}
     fields: dict[str, JsonValue] = {}
@@ -167,15 +166,14 @@ JUDGE_VARIABLE: Final = "CLAIMSPAN_JUDGE"
 
 JudgeLike: TypeAlias = object
 """What ``judge_of`` makes a judge of. To a type checker it is any object, since core cannot name
-the model classes of frameworks; what is no judge is told at set-up."""
+the model classes of frameworks; another object is refused at set-up."""
 
 NOWHERE: Final = "http://127.0.0.1:9/v1"
 """The address of a judge that is made for an estimate: nothing listens on the port of RFC 863."""
 
 ADAPTERS: Final = "claimspan.chat_models"
-"""Entry-point group of what makes a ``ChatModel`` of a framework's model object, by the
-top-level package that its class, a base of it or its metaclass comes from: core knows no
-framework."""
+"""Entry-point group of what makes a ``ChatModel`` of a framework's model object, by the top-level
+package that its class, a base of it or its metaclass comes from: core knows no framework."""
 
 
 class Provider(NamedTuple):
@@ -285,7 +283,6 @@ def takes_options(choice: str) -> bool:
 
 
 def _with_calibration(wanted: str) -> tuple[str, str]:
-    """The name of a judge without its calibration, and the file of that; empty if it has none."""
     name, _, calibration = wanted.rpartition("@")
     # Names of models have an @ as well; none of them ends as a file of JSON does.
     return (name, calibration) if name and calibration.endswith(".json") else (wanted, "")
@@ -353,7 +350,6 @@ def _of_model(given: object, options: Mapping[str, JsonValue] | None = None) -> 
 
 
 def _chat_model(given: object) -> tuple[ChatModel | None, Exception | None]:
-    """The ``ChatModel`` of a framework's model object, or the reason why there is none."""
     # A component of Haystack has nothing of Haystack but its metaclass.
     kinds = (*type(given).__mro__, *type(type(given)).__mro__)
     roots = {each.__module__.partition(".")[0] for each in kinds} - {"builtins", "abc"}
@@ -455,7 +451,6 @@ def _at_endpoint(kind: str, model: str, options: Mapping[str, JsonValue], offlin
 
 
 def _connect(provider: Provider, name: str, given: dict[str, object]) -> None:
-    """Adds address and key of a provider, by its variables."""
     key = next((os.environ[each] for each in provider.keys if os.environ.get(each)), None)
     url = os.environ.get(provider.url_variable, "") if provider.url_variable else ""
     if provider.url_variable == "OLLAMA_HOST" and url:

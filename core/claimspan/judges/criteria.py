@@ -83,11 +83,7 @@ class Criterion:
     """Whether the statement describes a fault: ``The answer blames the user.``"""
 
     def __post_init__(self) -> None:
-        """Refuse what cannot work.
-
-        Raises:
-            ConfigError: A field cannot be used.
-        """
+        """Refuse a field that cannot be used, by a ``ConfigError``."""
         check_name("Criterion", self.name)
         if not isinstance(self.statement, str) or not self.statement.strip():  # pyright: ignore[reportUnnecessaryIsInstance] - checked for those who do not type-check
             raise ConfigError(

@@ -157,7 +157,6 @@ def render_label_page(picked: Sequence[PickedClaim], *, title: str = "Label clai
 
 
 def _data(picked: Sequence[PickedClaim]) -> dict[str, object]:
-    """The data of the script: the claims, and each record once."""
     records = {each.record: each.entry for each in picked}
     places = {record: place for place, record in enumerate(records)}
     searched = {

@@ -129,7 +129,6 @@ def calibrate_traffic(verdicts: Sequence[LabelledVerdict], judge: str) -> Traffi
 def _fit(
     verdicts: Sequence[LabelledVerdict], judge: str
 ) -> tuple[JudgeCalibration | None, str | None]:
-    """The calibration of all labels, or the reason why there is none."""
     usable = [each for each in verdicts if each.entailed is not None]
     entailed = sum(each.human == "E" for each in usable)
     if not usable:

@@ -25,9 +25,8 @@ def f1(truths: Truths) -> float:
     """Harmonic mean of the expected ``precision`` and ``recall``, by the judge's probabilities.
 
     Of verdicts that are sure it is that of ``precision`` and ``recall``, as RAGChecker has it; 0 if
-    either is 0. A judge that grades or is unsure moves it in steps, while a label would
-    jump. That goes better with people: see "The prompts of the strong judge" in
-    ``docs/benchmarks.md``.
+    either is 0. A judge that grades or is unsure moves it in steps, while a label would jump. That
+    goes better with people: see "The prompts of the strong judge" in ``docs/benchmarks.md``.
     """
     return _harmonic_mean(
         _expected_share(truths.ground_truth_verdicts), _expected_share(truths.response_verdicts)

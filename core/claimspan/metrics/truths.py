@@ -307,7 +307,6 @@ class Truths:
 def _given(
     matrix: VerdictMatrix | None, claims_of: str, reason: str = NO_GROUND_TRUTH
 ) -> VerdictMatrix:
-    """The matrix, if it was given and has a claim."""
     if matrix is None:
         raise UndefinedMetricError(reason, not_given=True)
     if not len(matrix):

@@ -201,7 +201,6 @@ class PytestGate:
 
 
 def _file_name(node_id: str, call: int) -> str:
-    """A name that every file system takes, which no other test has."""
     readable = re.sub(r"[^\w.-]+", "_", node_id.rpartition("/")[2], flags=re.ASCII)
     # Two tests may have one name in two files, or parameters that differ in odd characters.
     digest = hashlib.sha256(node_id.encode()).hexdigest()[:8]
@@ -209,7 +208,6 @@ def _file_name(node_id: str, call: int) -> str:
 
 
 def _measured_by(chosen: GateOptions) -> tuple[Judge, Selection]:
-    """The judge of the records, and the metrics that it measures."""
     selection = Selection.of(chosen.get("metrics"), chosen.get("thresholds"))
     judge, options = chosen.get("judge"), chosen.get("judge_options")
     if judge is None or isinstance(judge, str):

@@ -175,7 +175,6 @@ def _view_text(
 
 
 def _segments(text: str, located: Sequence[tuple[ClaimView, _Span]]) -> Iterator[SegmentView]:
-    """Split a text at the beginning and at the end of every claim."""
     # The end of the whole text, not of the part that is searched: what follows is shown unmarked.
     cuts = sorted({0, len(text), *(cut for _, span in located for cut in span)})
     for start, end in pairwise(cuts):
@@ -331,7 +330,6 @@ class Passage:
 def _passages(
     text: str, supports: Sequence[ClaimView], contradicts: Sequence[ClaimView]
 ) -> Iterator[Passage]:
-    """Split the text of a chunk at the sentences that are closest to its claims."""
     sought = [*((view, False) for view in supports), *((view, True) for view in contradicts)]
     places: list[tuple[str, bool, _Span]] = []
     if sought:

@@ -1,8 +1,8 @@
 """RAGChecker's results as a file to write, which ``ragchecker-cli`` reads, and goes on with.
 
 The file is one JSON value, so it is replaced as a whole: as a checkpoint every half minute, and at
-the end. What was evaluated since the last time stands in a file of results beside it, which is
-removed when the JSON is complete. A process that is killed loses nothing.
+the end. Records since the last time stand in a file of results beside it, which is removed when the
+JSON is complete. A process that is killed loses nothing.
 
 A claim is written as three texts, since ragchecker's joint check reads the first three of each: as
 subject, predicate and object if it came so, else as the claim and two empty texts. A matrix with an
@@ -251,7 +251,6 @@ def per_cent(mean: Mean) -> float:
 
 
 def _prior(path: Path) -> dict[str, Recorded]:
-    """The content of the file so far, by the identity of each record."""
     if not path.exists():
         return {}
     no_results = ConfigError(
@@ -284,7 +283,6 @@ def _prior(path: Path) -> dict[str, Recorded]:
 
 
 def _without_a_place(row: object) -> Iterator[str]:
-    """Yield the fields of a record in a file that are not written with it."""
     if not is_mapping(row):
         return
     fields = {str(name): value for name, value in row.items()}

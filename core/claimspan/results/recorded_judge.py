@@ -109,7 +109,6 @@ class _RecordedJudge:
 
     @property
     def version(self) -> str:
-        """The judge's version; empty if it was not asked."""
         return str(getattr(self._judge, "version", "")) if self._has_asked else ""
 
     async def extract_claims(self, text: str, *, question: str | None = None) -> list[Claim]:

@@ -31,8 +31,6 @@ _T = TypeVar("_T", bound=BaseModel)
 
 
 class _Key(BaseModel):
-    """The identity by which a record is known to be done."""
-
     model_config = ConfigDict(extra="ignore")
 
     index: int
@@ -62,7 +60,6 @@ class ResultFile:
             raise cannot_write(path, error, what="the results") from None
 
     def __len__(self) -> int:
-        """Number of records that are done."""
         return len(self._done)
 
     def has(self, index: int, record: RagRecord) -> bool:

@@ -57,7 +57,7 @@ def curate(
 ) -> None:
     """Pick records worth labelling, as a file of ground truths to fill in.
 
-    What is in the file already stays. `Monitor(ground_truth=FILE)` takes the lines that are
+    Lines that are in the file already stay. `Monitor(ground_truth=FILE)` takes the lines that are
     filled in.
     """
     names = dict.fromkeys(name.strip() for name in by.split(",") if name.strip())
@@ -266,7 +266,6 @@ def pick(
 
 
 def _nearest(candidate: Candidate, chosen: Iterable[Candidate]) -> float:
-    """The likeness to the most similar one that was chosen, 0 to 1."""
     return max(map(candidate.likeness, chosen), default=0.0)
 
 
@@ -313,11 +312,11 @@ _Row = Mapping[str, object]
 class _GoldenFile:
     """A JSON-lines or CSV file, one query a line, with an empty ``ground_truth`` to fill in.
 
-    What people have written stays, and nothing is doubled.
+    Lines that people have filled in stay, and nothing is doubled.
     """
 
     def __init__(self, path: Path) -> None:
-        """Read what is there: CSV if its name ends in ``.csv``, else JSON lines; it need not exist.
+        """Read the file: CSV if its name ends in ``.csv``, else JSON lines; it need not exist.
 
         Raises:
             GroundTruthError: It cannot be read; names the line.
@@ -327,17 +326,15 @@ class _GoldenFile:
 
     @property
     def queries(self) -> list[str]:
-        """The queries that are in the file."""
         found = [first_of(row, QUERY_KEYS, str(self._path)) for row in self.rows]
         return [query for query in found if query is not None]
 
     @property
     def unfilled(self) -> int:
-        """Number of lines that wait for a ground truth."""
         return sum(first_of(row, TEXT_KEYS, str(self._path)) is None for row in self.rows)
 
     def add(self, picks: Iterable[Pick]) -> None:
-        """Write the file anew, with the picks after what is there; or leave it as it was."""
+        """Write the file anew, with the picks behind its lines; or leave it as it was."""
         rows = map(_row, picks)
         if self._path.suffix.lower() == ".csv":
             # New rows alone: what people have written, formulas included, is theirs.

@@ -175,7 +175,6 @@ def calibrate(
 
 
 def _usage(judge: str, calibration: Path) -> str:
-    """How a judge of this name takes a calibration."""
     # Traces name the provider of a model, and not the model.
     provider = next((kind for kind, each in PROVIDERS.items() if judge in (kind, each.name)), None)
     spelling = judge if provider is None else f"{provider}:MODEL"
@@ -200,7 +199,6 @@ _FIGURES: Final = {
 
 
 def _table(found: TrafficCalibration, left_out: str) -> Iterator[str]:
-    """The lines of the agreement before and after, and the threshold."""
     before, after = found.as_it_is, found.cross_fitted
     yield f"{found.judge}: {found.labels} labels of {found.records} records {left_out}"
     rows = [

@@ -79,8 +79,8 @@ def report(
 ) -> None:
     """Turn traces or results into one HTML page that opens offline.
 
-    Several files are several systems over the same dataset: the page compares them. What is broken
-    in a file is skipped and counted. The command fails with code 1 if a file has no record.
+    Several files are several systems over the same dataset: the page compares them. Broken parts of
+    a file are skipped and counted. The command fails with code 1 if a file has no record.
     """
     chosen = wanted or _ENDINGS.get(output.suffix if output else "", ReportFormat.HTML)
     output = output or Path(_NAMES[chosen])
@@ -125,7 +125,7 @@ def report(
 
 
 def read_system(path: Path, name: str, skipped: Skipped) -> ReportSystem:
-    """Read the records of a trace file or a file of results; says on standard error what is broken.
+    """Read the records of a trace file or a file of results; tells broken parts on standard error.
 
     Raises:
         ConfigError: The file is a pipe or cannot be read; or a part of it if reading is strict.

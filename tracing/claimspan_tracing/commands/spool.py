@@ -1,4 +1,4 @@
-"""The command ``claimspan spool``: shows what is in a spool, tries again, and judges the rest."""
+"""The command ``claimspan spool``: shows the rows of a spool, tries again, and judges the rest."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ DIGITS: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """What is in a spool."""
+    """The rows of a spool, counted."""
 
     file: str
     states: dict[str, int]
@@ -53,7 +53,7 @@ def spool(
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
-    """Show what waits in a spool, try dead letters again, and judge what is left."""
+    """Show what waits in a spool, try dead letters again, and judge the rest."""
     judged: dict[str, int] | None = None
     try:
         retried, contents = _look(file, retry_dead=retry_dead)

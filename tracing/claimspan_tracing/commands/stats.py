@@ -1,4 +1,4 @@
-"""``claimspan stats``: means that are unbiased for the whole traffic, and what was lost of it."""
+"""``claimspan stats``: means that are unbiased for the whole traffic, and the losses."""
 
 from __future__ import annotations
 
@@ -282,7 +282,6 @@ def _share(records: Sequence[SampledRecord], wanted: float) -> float | None:
 
 
 def _shown(group: GroupStats, title: str) -> Iterator[str]:
-    """One table of means, and one of what has no scores."""
     yield from ["", _text(title)] if title else []
     yield (
         f"{group.evaluated:,} of {group.records:,} records evaluated; "
@@ -311,5 +310,4 @@ def _interval(found: Estimate) -> str:
 
 
 def _text(text: str) -> str:
-    """A text of the file, as a terminal may show it on one line."""
     return visible(one_line(text, _SHOWN))

@@ -61,19 +61,16 @@ class Condition:
         return self.test(facts)
 
     def __and__(self, other: Condition) -> Condition:
-        """Both are true."""
         return self._with(
             other, f"{self.name}&{other.name}", lambda facts: self(facts) and other(facts)
         )
 
     def __or__(self, other: Condition) -> Condition:
-        """One of them is true, or both."""
         return self._with(
             other, f"{self.name}|{other.name}", lambda facts: self(facts) or other(facts)
         )
 
     def __invert__(self) -> Condition:
-        """It is not true."""
         return self._with(self, f"~{self.name}", lambda facts: not self(facts))
 
     def _with(self, other: Condition, name: str, test: Callable[[Facts], bool]) -> Condition:
@@ -252,11 +249,7 @@ class Rule:
     """Stands in the reason, as ``rule:NAME``; empty for the name of the condition or function."""
 
     def __post_init__(self) -> None:
-        """Refuse what cannot work.
-
-        Raises:
-            ConfigError: The condition cannot be called, the rate is no share, or there is no name.
-        """
+        """Refuse a field that cannot be used, by a ``ConfigError``."""
         if not callable(self.when):
             raise ConfigError(
                 f"Rule.when is of type {type(self.when).__name__}: give a condition such as "
@@ -368,7 +361,6 @@ class RuleSampler:
         return Decision(sampled=True, rate=highest, reason="undecided", undecided=True)
 
     def _highest(self, place: int) -> float:
-        """The highest rate of a rule and of all behind it."""
         return float(max(self.default, *(rule.rate for rule in self.rules[place:])))
 
     def __repr__(self) -> str:

@@ -122,11 +122,7 @@ class Decision:
     ``sampled`` is True, and the rate is that of everything that was decided so far."""
 
     def __post_init__(self) -> None:
-        """Refuse what would leave a record without a usable weight.
-
-        Raises:
-            ConfigError: A field has the wrong type, or the rate does not fit the decision.
-        """
+        """Refuse a decision without a usable weight, by a ``ConfigError``."""
         if not isinstance(self.sampled, bool):  # pyright: ignore[reportUnnecessaryIsInstance] - checked for samplers that are not type-checked
             raise ConfigError(f"Decision.sampled is {self.sampled!r}: give True or False")
         checked_share("Decision.rate", self.rate, NUMBER)

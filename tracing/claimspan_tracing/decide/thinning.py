@@ -33,7 +33,7 @@ MARK: Final = "+overload"
 keep up."""
 
 HEADROOM: Final = 0.9
-"""Share of what fits that records are taken for: the next ones may cost more, or come faster, than
+"""Share of the room that records are taken for: the next ones may cost more, or come faster, than
 the last."""
 
 
@@ -53,7 +53,6 @@ class _Traffic:
             self._came.append((int(now), 1))
 
     def within(self, seconds: int, now: float) -> int:
-        """Number of records in the last seconds, of those that are kept."""
         return sum(count for second, count in self._came if second > int(now) - seconds)
 
 
@@ -115,7 +114,7 @@ BURST_SHARE: Final = 0.1
 burst that can be evaluated in time costs no record its scores."""
 
 LEAST: Final = 0.1
-"""Share of what fits that records are taken for while those that wait need the rest."""
+"""Share of the room that records are taken for while those that wait need the rest."""
 
 
 class Room(NamedTuple):
@@ -170,7 +169,6 @@ class Fit:
         return thinned(decision, facts, share, b"fit", MARK)
 
     def _share(self, room: Room | None) -> float:
-        """The probability to take the next record."""
         if room is None:
             return 1.0
         self._is_short = self._is_short or room.is_short

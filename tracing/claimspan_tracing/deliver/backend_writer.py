@@ -198,7 +198,7 @@ class BackendWriter(ABC):
             self._delivery.put(record)
 
     def flush(self, timeout: float) -> bool:
-        """Send what was taken in; False if something is left after ``timeout`` seconds."""
+        """Send all that was taken in; False if something is left after ``timeout`` seconds."""
         return self._delivery.flush(timeout)
 
     @property

@@ -62,8 +62,6 @@ OnResult = Callable[[Finished], object]
 
 @dataclass(slots=True, eq=False)
 class _Entry(Generic[_T]):
-    """An item on its way."""
-
     item: _T
     until: float
     """When it is lost, on the monotonic clock."""
@@ -93,7 +91,7 @@ class Delivery(Generic[_T]):
         """Set what delivers; no thread starts yet.
 
         Args:
-            name: Of the thread, and in what is logged.
+            name: Of the thread, and in the log.
             send: Called on the thread alone, with one batch at a time; returns those of its items
                 that are to be sent again later. An exception means all of them; a ``DeliveryError``
                 with ``final=True`` means none of them, ever.

@@ -172,7 +172,7 @@ class Connection:
         self._away: DeliveryError | None = None
 
     async def get(self, path: str) -> JsonValue:
-        """Return what is at a path.
+        """Return the answer of a path.
 
         Raises:
             DeliveryError: The backend refuses, or does not answer.
@@ -222,7 +222,6 @@ class Connection:
             raise self._away from None
 
     def _silence(self, error: Exception) -> DeliveryError:
-        """The error if no whole answer has come."""
         name, settings = self._backend.name, self._backend.settings
         # Its message stays out: it may quote the address, and that a key.
         is_late = isinstance(error, (TimeoutError, *self._backend.late_errors))
@@ -297,7 +296,7 @@ def _is_loopback(host: str) -> bool:
 
 
 async def _end_tasks(loop: asyncio.AbstractEventLoop) -> None:
-    """End what is left of the work if part of it has raised."""
+    """End the rest of the work if a part of it has raised."""
     left = asyncio.all_tasks(loop) - {asyncio.current_task(loop)}
     for task in left:
         task.cancel()
@@ -335,7 +334,6 @@ class _SameThread(ThreadPoolExecutor):
     """
 
     def submit(self, fn: Callable[_P, _T], /, *args: _P.args, **kwargs: _P.kwargs) -> Future[_T]:
-        """Run a function."""
         future: Future[_T] = Future()
         try:
             future.set_result(fn(*args, **kwargs))

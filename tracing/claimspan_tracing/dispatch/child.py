@@ -85,7 +85,6 @@ class _Child:
         self._reported = 0.0
 
     def run(self) -> None:
-        """Make the judges, and judge until the application has ended."""
         threading.Thread(target=self._listen, name="claimspan-lines", daemon=True).start()
         logging.basicConfig(level=self._log_level, handlers=[_LogHandler(self)])
         try:
@@ -184,7 +183,6 @@ class _MonitorBudget(Budget):
 
     @property
     def counts_tokens(self) -> bool:
-        """As in the base class."""
         return self._counts_tokens
 
     def booked_for(self, meter: Meter) -> Usage:
@@ -193,7 +191,6 @@ class _MonitorBudget(Budget):
 
     @asynccontextmanager
     async def reserve(self, maximum: Usage) -> AsyncGenerator[Reservation]:
-        """As in the base class."""
         child, reservation, spent = self._child, Reservation(maximum), Usage()
         key, asked = secrets.token_hex(8), Future[None]()
         child.asked[key] = asked  # of any thread: a judge may have an event loop of its own
@@ -214,7 +211,6 @@ class _MonitorBudget(Budget):
         """As in the base class; the application has checked before it asked."""
 
     async def book(self, usage: Usage) -> None:
-        """As in the base class."""
         self.unbooked += usage
 
 

@@ -104,7 +104,7 @@ class Evaluator:
     judging: Judging | None = None
     """Has the judge evaluate a record under the budget; None does it here."""
     selection: Selection = field(default_factory=Selection.of)
-    """What is measured."""
+    """The metrics to measure."""
 
     def __post_init__(self, judge: Judge, budget: Budget | None) -> None:
         here = partial(aevaluate, judge=judge, metrics=self.selection.in_judge, budget=budget)
@@ -277,7 +277,6 @@ class _LookUp:
 
 
 def _state_of(evaluation: Evaluation) -> tuple[Status, str]:
-    """The state that an evaluation leads to, and why it has no score if it has none."""
     if evaluation.metrics:
         return Status.EVALUATED, ""
     if evaluation.undefined and {*evaluation.undefined.values()} == {NO_GROUND_TRUTH}:

@@ -155,7 +155,7 @@ class LocalDispatcher:
         return None if per_second is None else Room(per_second, waiting, self._max_wait)
 
     def stop(self, timeout: float) -> None:
-        """Cancel what is under evaluation, waiting at most ``timeout`` seconds for the judge."""
+        """Cancel the evaluations under way, waiting at most ``timeout`` seconds for the judge."""
         self._thread.stop(timeout)
         self.evaluator.close()
         if self.process is not None:
@@ -174,7 +174,7 @@ class LocalDispatcher:
         self._deliver(job, outcome)
 
     def _replace_thread(self) -> None:
-        """Go on with a new thread, without what is under evaluation on the blocked one."""
+        """Go on with a new thread, without the evaluations of the blocked one."""
         lost = self._thread.give_up()
         self._n_threads += 1
         self._thread = self._new_thread()
@@ -228,8 +228,6 @@ def by_length(here: Judging, there: Judging) -> Judging:
 
 @dataclass(slots=True)
 class _Running:
-    """One evaluation under way."""
-
     job: Job
     task: asyncio.Task[None]
     is_late: bool = False
@@ -290,7 +288,7 @@ class JudgeThread:
         self._ask(self._make_late, key)
 
     def stop(self, timeout: float) -> None:
-        """Cancel what is under evaluation, waiting at most ``timeout`` seconds for the judge."""
+        """Cancel the evaluations under way, waiting at most ``timeout`` seconds for the judge."""
         # Before the tasks are cancelled: the end of each would begin the next evaluation.
         self._stopped = True
         self._thread.stop(timeout)

@@ -42,7 +42,7 @@ class CpuShare:
     """Bounds the share of a core that evaluations take, on all threads that work for them.
 
     What any of these threads has used delays all of them: the next step of each waits until the
-    share has room for what was used. Safe to use from any thread.
+    share has room for the time used. Safe to use from any thread.
     """
 
     def __init__(

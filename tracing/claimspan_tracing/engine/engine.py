@@ -1,4 +1,4 @@
-"""The engine: what the application's threads call, and the life of what is behind it."""
+"""The engine: what the application's threads call, and the life of the parts behind it."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ STOP_SHARE: Final = 3
 
 BATCH: Final = 200
 """Open records that a shutdown ends before it has the provider export: the queue of the SDK's batch
-processor has 2,048 places, and throws away what is more. A record rarely has ten spans."""
+processor has 2,048 places, and throws away the rest. A record rarely has ten spans."""
 
 DELIVERY_SHARE: Final = 0.75
 """Share of the time that is left at the end which deliveries may take. The end itself has to be
@@ -236,7 +236,7 @@ class Engine:
         return self._settings.source.adopt_of(span)
 
     def note_ended_exporters(self, chain: object) -> None:
-        """Count what is written from now on as lost, if it goes to the provider of a chain."""
+        """Count all that is written from now on as lost, if it goes to the provider of a chain."""
         self._settings.source.note_ended_exporters(chain)
 
     @property
@@ -366,7 +366,7 @@ class Engine:
             self._start()
 
     def shutdown(self, timeout: float) -> bool:
-        """Wait for what is under way, then end every open record and run with ``shutdown``.
+        """Wait for the records under way, then end every open record and run with ``shutdown``.
 
         Any number of threads may call it, also again after Ctrl-C: all wait for the same end.
         """
@@ -424,7 +424,7 @@ class Engine:
             exit_threads.run(self._force_flush)
 
     def begin_ending(self, deadline: float) -> None:
-        """End what is left on a thread that nothing has to wait for, once.
+        """End the rest on a thread that nothing has to wait for, once.
 
         Span processors, exporters and judges of others may hang there.
         """
@@ -590,7 +590,6 @@ class Engine:
         return dispatcher.room if isinstance(dispatcher, LocalDispatcher) else None
 
     def _tracer(self) -> Tracer:
-        """The tracer for evaluation spans and carriers."""
         # With a spool a record may be written twice: then it is the same span twice.
         remade = None if self.records.spool is None else self._remade.tracer()
         return remade or self._settings.source.tracer()

@@ -1,7 +1,7 @@
 """Evaluations: who judges a record, how long its spans are held, and what becomes of the outcome.
 
 With a spool an outcome is on disk before it is on a span, and a row is deleted after the spans were
-exported. So whenever the process is killed, another one can tell what is left to do.
+exported. So whenever the process is killed, another one knows the rest of the work.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class Evaluations:
             self.worker.call(self._beat)
 
     def leave_spool(self) -> None:
-        """Take up no more rows: a shutdown waits for what is under way, not for a long spool."""
+        """Take up no more rows: a shutdown waits for records under way, not for a long spool."""
         if self._takes_up:
             with suppress(RuntimeError):  # the worker was stopped before
                 self.worker.call(self._stop_taking_up)
@@ -342,7 +342,7 @@ class Evaluations:
     # --- rows of the spool ---
 
     def _beat(self) -> None:
-        """Say that this process is alive, and look what there is to do."""
+        """Say that this process is alive, and look for work."""
         spool = self.records.spool
         if spool is None or self._is_stopping:
             return

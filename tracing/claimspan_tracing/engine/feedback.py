@@ -139,7 +139,7 @@ class FeedbackDesk:
         self.evaluations.dispatch_ended(job, shown, kept.context)
 
     def _forget_old(self) -> None:
-        """Hold the bounds; what is oldest goes first."""
+        """Hold the bounds; the oldest goes first."""
         oldest = self.clock() - MAX_SECONDS
         while self._early and (
             len(self._early) > MAX_JOBS or next(iter(self._early.values()))[1] < oldest
@@ -173,7 +173,6 @@ def checked_feedback(
 
 
 def _id(name: str, value: object, *, digits: int) -> str:
-    """An id in hex, as OpenTelemetry writes it."""
     try:
         number = int(value, 16) if isinstance(value, str) else value
     except ValueError:

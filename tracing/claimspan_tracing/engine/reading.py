@@ -151,7 +151,7 @@ class Reading:
         return self.records.reweigh(record, tree.size)
 
     def _decided(self, job: Job, record: Record) -> Job:
-        """Return the job with its decision, and with what a user has said about it by now."""
+        """Return the job with its decision, and with the feedback of users by now."""
         said = self.feedback.value_for(job.key)
         facts = job.facts if said is None else replace(job.facts, feedback=said)
         record.decision = self.decider.decide(facts, record.context)
@@ -201,7 +201,6 @@ class Reading:
 
 
 def _move(query: Run, tree: RunTree, inner: RunTree) -> None:
-    """Move a run and those below it to another tree."""
     below = {id(query)}
     for run in tree.runs:  # a parent stands before its children
         if run.parent is not None and id(run.parent) in below:

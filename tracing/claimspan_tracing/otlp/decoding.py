@@ -132,7 +132,7 @@ class SentSpan:
 
     @property
     def message(self) -> trace_pb2.Span:
-        """What was sent, parsed anew each time."""
+        """The request, parsed anew each time."""
         return trace_pb2.Span.FromString(self.body)
 
     @property
@@ -142,7 +142,7 @@ class SentSpan:
 
     @property
     def resource(self) -> bytes:
-        """What it was made by, as OTLP has it."""
+        """Its maker, as OTLP has it."""
         return self.around.resource_sent
 
     @property

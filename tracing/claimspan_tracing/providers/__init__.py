@@ -1,4 +1,4 @@
-"""Tracer providers: which one spans go to, the exporters of our own, and what was exported."""
+"""Tracer providers: which one spans go to, our own exporters, and the books of exports."""
 
 from __future__ import annotations
 

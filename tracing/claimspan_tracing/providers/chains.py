@@ -14,6 +14,7 @@ import logging
 import os
 import sys
 import threading
+import time
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 __all__ = [
     "chain_of",
     "exports",
+    "flush",
+    "flush_each",
     "global_provider",
     "goes_to_whole_values",
     "processors_of",
@@ -79,6 +82,60 @@ def exports(chain: object) -> bool:
     if not processors and not hasattr(chain, "_span_processors"):
         return True
     return any(getattr(each, "exports_spans", True) for each in processors)
+
+
+def flush(provider: TracerProvider | None) -> bool:
+    """Have a provider export the spans that have ended.
+
+    Returns:
+        False if the provider or one of its processors says that it could not; True if there is
+        nothing to ask.
+    """
+    sdk = None if provider is None else sdk_of(provider)
+    if sdk is not None:
+        from opentelemetry.sdk.trace import SynchronousMultiSpanProcessor
+        from opentelemetry.sdk.trace import TracerProvider as SdkTracerProvider
+
+        # Up to 1.41 the SDK's own flush stops at a processor that returns nothing, and each of its
+        # versions at one that raises. A flush of the application's own is called, and a chain that
+        # asks its processors all at once is left to do so.
+        chain, is_plain = chain_of(sdk), type(sdk).force_flush is SdkTracerProvider.force_flush
+        if is_plain and isinstance(chain, SynchronousMultiSpanProcessor):
+            return flush_each(processors_of(chain), _FLUSH_SECONDS)
+    ask = getattr(provider, "force_flush", None)
+    return True if ask is None else bool(ask())
+
+
+_FLUSH_SECONDS: Final = 30.0
+"""As the SDK's default."""
+
+
+def flush_each(processors: Iterable[object], seconds: float) -> bool:
+    """Have span processors export, one after the other and all of them within a time.
+
+    Returns:
+        False if one says that it could not, or was not asked for want of time. One that returns
+        nothing has not said so.
+
+    Raises:
+        BaseException: The first error of a processor. All others were asked as well.
+    """
+    deadline = time.monotonic() + seconds
+    is_done = True
+    raised: BaseException | None = None
+    for each in processors:
+        left = int(1e3 * (deadline - time.monotonic()))
+        if left <= 0:
+            is_done = False
+            break
+        ask = getattr(each, "force_flush", None)
+        try:
+            is_done = (ask is None or ask(left) is not False) and is_done
+        except BaseException as error:  # noqa: BLE001 - the others are to export all the same
+            raised = raised or error
+    if raised is not None:
+        raise raised
+    return is_done
 
 
 _was_said: Final = threading.Event()

@@ -24,6 +24,7 @@ from claimspan_tracing.blocking import may_block
 from claimspan_tracing.providers.chains import (
     chain_of,
     exports,
+    flush,
     global_provider,
     goes_to_whole_values,
     sdk_of,
@@ -273,13 +274,8 @@ class TracerSource:
         return f"a provider of our own, which {does}"
 
     def force_flush(self) -> bool:
-        """Export the spans that have ended.
-
-        Returns:
-            False if the provider says that it could not; True if it cannot be asked.
-        """
-        flush = getattr(self._used, "force_flush", None)
-        return True if flush is None else bool(flush())
+        """Export the spans that have ended; False if the provider says that it could not."""
+        return flush(self._used)
 
     def _provider(self) -> TracerProvider:
         """Return the provider given; else the global one once it is set; else one of our own."""

@@ -66,7 +66,6 @@ class Exports:
         return self._n_exporters > 0
 
     def __len__(self) -> int:
-        """Number of records that wait for an export."""
         return len(self._followed)
 
     def watch(self) -> None:
@@ -201,7 +200,6 @@ class _Observed:
 
 
 def _observe(exporter: object, observer: Exports) -> bool:
-    """Observe an exporter; False if it cannot be observed."""
     try:
         own = vars(exporter)
     except TypeError:  # it has slots

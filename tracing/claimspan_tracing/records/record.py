@@ -115,7 +115,7 @@ class OpenSpans:
     """The spans of one query, held open until its state is known."""
 
     job: Job
-    """What the spans were built from."""
+    """The job that the spans were built from."""
 
     root: Span
     """The span of the root run."""

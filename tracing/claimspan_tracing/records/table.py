@@ -38,7 +38,7 @@ thread, and of most records nothing stays in the queue, since they are not evalu
 
 FEW_PLACES: Final = 10
 """With fewer places one record is more than a tenth, so nothing lies between nearly full and full:
-such a queue is never called full, and refuses what does not fit."""
+such a queue is never called full, and refuses records that do not fit."""
 
 EXPORT_RETRY_SECONDS: Final = 15.0
 """How long a record whose spans were not exported waits to be written again."""
@@ -60,7 +60,7 @@ Counted = Literal[
     "with_ground_truth",
     "unasked",
 ]
-"""What is counted beside the states."""
+"""The counts beside the states."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,11 +1,9 @@
 """Redact: what is taken out of every text before anybody else sees it.
 
-redaction  a redactor, for whom it works, and what happens if it fails
-texts      every text of a job and of an outcome
-pii        the built-in redactor
-folding    the text that it searches
-keys       keys, tokens and passwords, by their form and by their names
-numbers    cards, bank accounts and telephone numbers, with their check digits and plans
+redaction  a redactor, for whom it works, and what happens if it fails texts      every text of a
+job and of an outcome pii        the built-in redactor folding    the text that it searches keys
+keys, tokens and passwords, by their form and by their names numbers    cards, bank accounts and
+telephone numbers, with their check digits and plans
 """
 
 from __future__ import annotations

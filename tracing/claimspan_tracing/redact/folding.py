@@ -1,7 +1,7 @@
 """The text that is searched: what a reader does not see, or sees as the same sign, is folded.
 
 A soft hyphen from a PDF, a no-break space or a full-width digit changes nothing for who reads a
-card number, and everything for a pattern. What is found is taken out of the original, whole.
+card number, and everything for a pattern. A finding is taken out of the original, whole.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from unicodedata import category, decomposition, normalize
 __all__ = ["Place", "fold", "unfolded"]
 
 Place = tuple[int, int]
-"""Start and end of what was found."""
+"""Start and end of a finding."""
 
 # Unicode's Default_Ignorable_Code_Point, and control characters: nothing is drawn for them.
 _UNSEEN: Final = (

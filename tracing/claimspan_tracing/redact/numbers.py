@@ -1,8 +1,8 @@
-"""Numbers that say by themselves what they are: cards, bank accounts, telephone numbers.
+"""Numbers of a known kind: cards, bank accounts, telephone numbers.
 
-A number counts only if its check digits or its country's numbering plan bear it out, so that
-order numbers, dates, sums and versions stay as they are. Texts are read folded, and the time is
-linear in them.
+A number counts only if its check digits or its country's numbering plan bear it out, so that order
+numbers, dates, sums and versions stay as they are. Texts are read folded, and the time is linear in
+them.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ _DECIMALS: Final = re.compile(r"\d[\d.]*\.\d+[ (][\d. (]+|\d+ [\d. ]*\d\.\d+")
 _ADDRESS: Final = re.compile(r"\d{1,3}(?:\.\d{1,3}){3}")
 
 BEFORE: Final = 40
-"""Characters before a number in which a word may say what it is."""
+"""Characters before a number in which a word may name its kind."""
 
 MAX_GROUPS: Final = 8
 """Groups of digits in one number; the French write five, some write more."""

@@ -55,7 +55,7 @@ class PiiRedactor:
     def __init__(
         self, kinds: Collection[PiiKind] | None = None, regions: Sequence[str] = REGIONS
     ) -> None:
-        """Choose what is replaced.
+        """Choose the kinds that are replaced.
 
         Args:
             kinds: Which kinds, of ``key``, ``jwt``, ``email``, ``iban``, ``card`` and ``phone``;
@@ -76,7 +76,7 @@ class PiiRedactor:
         self._finders = {kind: finders[kind] for kind in KINDS if kind in wanted}
 
     def __call__(self, text: str) -> str:
-        """Return a text without what was found in it."""
+        """Return a text without its findings."""
         folded, places = fold(text)
         found = [
             (*unfolded(place, places), kind)

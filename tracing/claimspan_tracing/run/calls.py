@@ -31,8 +31,6 @@ class CallEndedError(Exception):
 
 @dataclass(slots=True)
 class _Call:
-    """What is known of a call on its thread."""
-
     has_returned: bool = False
     is_abandoned: bool = False
     awaiting: Future[object] | None = None
@@ -46,8 +44,8 @@ class Calls:
     them, such as connections of SQLite, work as in a script. A call that outlasts its time is left
     behind with its thread, and another thread takes the place.
 
-    What functions return is awaited on one event loop for all of them, so that clients which
-    belong to a loop can be shared.
+    Their results are awaited on one event loop for all of them, so that clients which belong to a
+    loop can be shared.
     """
 
     def __init__(self, threads: int) -> None:
@@ -126,7 +124,6 @@ class Calls:
             call.awaiting.cancel()
 
     def _called(self, call: _Call, function: Callable[[], object]) -> object:
-        """Body of a call, on its thread."""
         try:
             result = function()
             return self._awaited(call, result) if inspect.isawaitable(result) else result

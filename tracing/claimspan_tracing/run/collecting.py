@@ -35,7 +35,7 @@ SCORES_SECONDS: Final = 660.0
 """How long it waits for the state of a record that was seen: longer than a trace is held."""
 
 MORE_SECONDS: Final = 0.5
-"""How long it waits for a better record, if what was seen has no answer or no chunks. The
+"""How long it waits for a better record, if the record seen so far lacks an answer or chunks. The
 worker reads records in milliseconds."""
 
 
@@ -64,8 +64,6 @@ def of_item(key: str, metadata: Mapping[str, object]) -> Generator[None]:
 
 @dataclass(slots=True)
 class _Seen:
-    """The records of one question."""
-
     announced: dict[JobKey, bool] = field(default_factory=dict[JobKey, bool])
     """Record to whether it can be evaluated."""
 
@@ -81,7 +79,7 @@ class Collector:
     """
 
     wants_unasked: Final = True
-    """A retriever alone gives a row as well: the ground truth tells what it has not found."""
+    """A retriever alone gives a row as well: the ground truth tells the facts that it missed."""
 
     def __init__(self, items: Mapping[str, DatasetItem], *, evaluate: bool) -> None:
         self._items = items

@@ -156,7 +156,6 @@ def _leave_hanging(session: Session, code: int) -> None:
 
 
 def _as_json(rows: Sequence[ResultRow], summary: Summary, files: Mapping[str, str | None]) -> str:
-    """The means, the failures by the key of their question, and the files."""
     failed = {row.id or f"#{row.index + 1}": row.error for row in rows if row.error is not None}
     return json.dumps(
         {
@@ -172,7 +171,6 @@ def _as_json(rows: Sequence[ResultRow], summary: Summary, files: Mapping[str, st
 def _as_table(
     summary: Summary, questions: int, files: Mapping[str, str | None], *, evaluated: bool
 ) -> str:
-    """The means a line, why some failed, and where everything was written."""
     done = summary.evaluated
     lines = [f"{done} of {questions} questions answered{' and evaluated' if evaluated else ''}"]
     width = max(map(len, summary.means), default=0)

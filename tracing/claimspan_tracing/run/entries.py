@@ -58,7 +58,7 @@ def entry_of(job: Job, outcome: Outcome) -> ReportEntry:
 
 
 def entry_of_row(row: ResultRow, finished: Finished | None) -> ReportEntry:
-    """Return the entry of a row of results, with what this run has captured of it, if anything."""
+    """Return the entry of a row of results, with the capture of this run, if there is one."""
     truth = row.record.ground_truth
     outcome = Outcome(
         status=Status.APP_ERROR if row.error is not None else Status.EVALUATED,

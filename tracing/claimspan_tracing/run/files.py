@@ -36,7 +36,7 @@ class DatasetItem:
     """One question of a dataset."""
 
     query: str
-    """What the pipeline is asked."""
+    """The question to the pipeline."""
 
     ground_truth: str | None = None
     """The response known to be right; None if there is none."""
@@ -49,7 +49,7 @@ class DatasetItem:
 
     @property
     def identity(self) -> tuple[str | None, str, str | None]:
-        """What a question is recognised by in a file of results."""
+        """The identity of a question in a file of results."""
         return self.id, self.query, self.ground_truth
 
 
@@ -91,14 +91,14 @@ def read_dataset(path: str | Path) -> list[DatasetItem]:
 
 
 _BEGINNINGS: Final = {True: b'{"index":', False: b'{"query":'}
-"""How a line of results begins, with scores and without: what was torn is known by it."""
+"""How a line of results begins, with scores and without: a torn line is known by it."""
 
 
 class RunFile:
     """A file of results that grows by one line with every question that is done."""
 
     def __init__(self, path: Path, items: Sequence[DatasetItem], *, scored: bool) -> None:
-        """Open the file, which is made if it is not there, and find out what is done.
+        """Open the file, which is made if it is not there, and find the finished questions.
 
         Raises:
             ConfigError: The file cannot be written, holds something else, or another run writes it.

@@ -43,8 +43,7 @@ class AttachedPipeline:
     """A pipeline that is captured, and can be asked."""
 
     ask: Callable[[str], object]
-    """Asks a question. What it returns is awaited if it can be; the record comes from the
-    capture."""
+    """Asks a question. Its result is awaited if it can be; the record comes from the capture."""
 
     detach: Callable[[], object] = lambda: None
     """Ends the capture."""
@@ -130,7 +129,7 @@ def made_by(found: object) -> object:
     factory. It may be asynchronous.
 
     Args:
-        found: What the user has named, and no framework knows.
+        found: The object that the user has named, and no framework knows.
 
     Raises:
         ConfigError: It is no function, or the factory fails.

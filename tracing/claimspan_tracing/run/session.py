@@ -51,7 +51,7 @@ AHEAD: Final = 16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunSettings:
-    """What the command was called with; its options have the same names."""
+    """The arguments of the command; its options have the same names."""
 
     pipeline: str
     inputs: Mapping[str, str]
@@ -131,7 +131,7 @@ class Session:
         return self._calls.left_behind
 
     async def run(self) -> None:
-        """Ask what is not done yet, and write the report.
+        """Ask the open questions, and write the report.
 
         Raises:
             ConfigError: The pipeline cannot be loaded, or cannot be asked so.
@@ -146,7 +146,7 @@ class Session:
             write_private(self._settings.report, page, what="the report")
 
     def close(self) -> None:
-        """Detach from the pipeline, and export what is left."""
+        """Detach from the pipeline, and export the rest."""
         if self._pipeline is not None:
             self._pipeline.detach()
         self._calls.close()

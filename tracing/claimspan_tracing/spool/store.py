@@ -1,7 +1,7 @@
 """One open spool file: its tables, its clock, and the transactions on it.
 
-Every method may raise ``sqlite3.Error``. What is read back is checked before it is parsed: others
-may write to a file.
+Every method may raise ``sqlite3.Error``. Rows are checked before they are parsed: others may write
+to a file.
 """
 
 from __future__ import annotations

@@ -56,8 +56,8 @@ _logger: Final = logging.getLogger("claimspan")
 def read_trace_file(path: str | Path, *, skipped: Skipped | None = None) -> list[ReportEntry]:
     """Read every record of a file of OTLP JSON lines, in the order in which they began.
 
-    What is broken in the file is counted in ``skipped``, without which one warning has the counts;
-    what is beside it is read. Memory holds one line at a time, beside the records themselves.
+    Broken parts are counted in ``skipped``, without which one warning has the counts; what is
+    beside it is read. Memory holds one line at a time, beside the records themselves.
 
     Raises:
         ConfigError: The file cannot be read; or a part of it if ``skipped`` is strict.

@@ -100,7 +100,7 @@ class Skipped:
         "attribute_malformed": "attributes that are malformed",
         "chunk_malformed": "chunks that are malformed",
     }
-    """Kind to what it is called in a message."""
+    """Kind to its name in a message."""
 
     def __init__(self, path: Path, *, strict: bool = False) -> None:
         """Count nothing yet; if it is strict, raise at the first part that cannot be read."""
@@ -143,7 +143,7 @@ class Skipped:
             )
 
     def __str__(self) -> str:
-        """Say what was skipped: ``2 lines that are not JSON, 1 spans that are malformed``."""
+        """Return the counts in words: ``2 lines that are not JSON, 1 spans that are malformed``."""
         return ", ".join(f"{number} {self.KINDS[kind]}" for kind, number in self.counts.items())
 
 

@@ -32,7 +32,7 @@ def metric_scores(metrics: Mapping[str, float], names: Iterable[str] | None = No
 
 
 def about(evaluation: Evaluation) -> Attributes:
-    """Return everything else that the judge found out. What is empty or unknown is absent."""
+    """Return everything else that the judge found out. Empty and unknown values are absent."""
     usage = evaluation.usage
     optional: Attributes = {
         semconv.JUDGE_NOTES: _counts(evaluation.notes),
@@ -63,7 +63,7 @@ def about(evaluation: Evaluation) -> Attributes:
 
 
 def in_words(evaluation: Evaluation, judgement: Judgement) -> Attributes:
-    """Return what the scores say: label, part to blame, and why. What is empty is absent."""
+    """Return what the scores say: label, part to blame, and why. Empty values are absent."""
     reasons = {each.name: each.explanation for each in judgement.scores}
     optional: Attributes = {
         semconv.EVALUATION_SUMMARY: judgement.summary,
@@ -101,7 +101,7 @@ def left_out(job: Job, outcome: Outcome) -> Attributes:
 
 
 def sample_of(decision: Decision) -> Attributes:
-    """Return what was decided about a record: rate, weight and reason."""
+    """Return the decision about a record: rate, weight and reason."""
     return {
         semconv.SAMPLE_RATE: decision.rate,
         semconv.SAMPLE_WEIGHT: decision.weight,

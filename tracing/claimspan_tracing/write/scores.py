@@ -1,4 +1,4 @@
-"""What is written first: scores on the spans of the query, or on a carrier if these have ended."""
+"""The first writer: scores on the spans of the query, or on a carrier if these have ended."""
 
 from __future__ import annotations
 

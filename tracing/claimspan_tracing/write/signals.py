@@ -171,7 +171,7 @@ class Signals:
 
 
 def _target(job: Job) -> Attributes:
-    """What was evaluated: the route, by which Logfire groups events, and the response's own id."""
+    """The target: the route, by which Logfire groups events, and the response's own id."""
     target: Attributes = {semconv.GEN_AI_EVALUATION_TARGET: cut(job.route, MAX_METADATA_BYTES)}
     ids = [run.response_id for run in job.runs if isinstance(run, GeneratorRun)]
     return target | ({semconv.GEN_AI_RESPONSE_ID: ids[-1]} if ids and ids[-1] else {})

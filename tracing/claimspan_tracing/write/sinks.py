@@ -121,7 +121,7 @@ class Finished:
     """A record with its outcome, ready to be written."""
 
     job: Job
-    """What was evaluated."""
+    """The job that was evaluated."""
 
     outcome: Outcome
     """What the evaluation led to."""
@@ -156,7 +156,7 @@ class Sink(Protocol):
     """Writes finished records to one place.
 
     Sinks are called in their order, on the worker's thread, never on the application's. A sink that
-    raises loses what it was to write, and is counted; the other sinks are called all the same.
+    raises loses its records, and is counted; the other sinks are called all the same.
     """
 
     def write(self, finished: Finished) -> None:
@@ -177,7 +177,7 @@ class DeliveringSink(Sink, Protocol):
         ...
 
     def flush(self, timeout: float) -> bool:
-        """Deliver what was taken in; False if something is left after ``timeout`` seconds."""
+        """Deliver all that was taken in; False if something is left after ``timeout`` seconds."""
         ...
 
     @property

@@ -1,8 +1,7 @@
 """Builds the spans of a query from its job: names, times, and all attributes that they begin with.
 
 Root, retrievers and generators have the names of OpenTelemetry's conventions and of OpenInference:
-what was attached to the query, documents, messages. What does not fit on a span is cut, never the
-question.
+metadata of the query, documents, messages. Texts are cut to fit on a span, but never the question.
 """
 
 from __future__ import annotations
@@ -72,12 +71,10 @@ MAX_READ: Final = 4 * MAX_SUBJECT_CHARACTERS
 
 
 def _name_of_root(job: Job) -> str:
-    """Return the name of a query's root span, once its route is known."""
     return _name(semconv.SPAN_ROOT, job.route)
 
 
 def _name_of_run(run: RetrieverRun | GeneratorRun) -> str:
-    """Return the name of the span of a retriever or generator run."""
     if isinstance(run, RetrieverRun):
         return _name(semconv.SPAN_RETRIEVER, run.source)
     return _name(run.operation, run.model)
@@ -469,7 +466,7 @@ def _context_attributes(job: Job, index: int) -> Attributes:
 def _set_status(span: Span, error_type: str, *, completed: bool) -> None:
     """Write how a run ended: with an error, or by itself.
 
-    What was abandoned, cancelled or interrupted is left open: nothing has failed, and it is unknown
+    An abandoned, cancelled or interrupted run is left open: nothing has failed, and it is unknown
     whether it would have.
     """
     if error_type:

@@ -82,7 +82,7 @@ class Token(NamedTuple):
 
 
 class ChatReply(NamedTuple):
-    """What a model has answered."""
+    """The answer of a model."""
 
     text: str
     """The reply, with whatever the model has written around it."""
@@ -118,7 +118,7 @@ class ChatModel(Protocol):
 
 
 class Traits(NamedTuple):
-    """What is known of a model at the start; each is an optional attribute of a ``ChatModel``."""
+    """The traits of a model at the start; each is an optional attribute of a ``ChatModel``."""
 
     provider: str = "llm"
     """Who serves the model, in OpenTelemetry's words: the name of the judge on the trace."""

@@ -1,4 +1,4 @@
-"""Checks of claims by a language model: what is known already, calls, prompts, and verdicts.
+"""Checks of claims by a language model: known verdicts, calls, prompts, and replies.
 
 One batch is one call. What its reply leaves out is requested a second time, and then undecided. A
 batch that does not fit into the model's window is asked in halves.
@@ -189,17 +189,14 @@ class _Batch(NamedTuple):
 
     @property
     def is_joint(self) -> bool:
-        """Whether a verdict on the context as a whole is to be decided."""
         return any(j == self.context.column for _, j in self.cells)
 
     @property
     def is_joint_only(self) -> bool:
-        """Whether no other verdict is."""
         return all(j == self.context.column for _, j in self.cells)
 
     @property
     def reference_tokens(self) -> float:
-        """An upper estimate of the tokens of the references."""
         return sum(map(_tokens, self.references.values()))
 
     def part(self, columns: Sequence[int], rows: Collection[int]) -> _Batch:
@@ -211,7 +208,6 @@ class _Batch(NamedTuple):
         )
 
     def only(self, cells: Collection[Cell]) -> _Batch:
-        """Some of the cells, with the texts of those alone."""
         rows, columns = {i for i, _ in cells}, {j for _, j in cells}
         if self.context.column in columns:
             columns |= {*self.context.distinct}
@@ -321,7 +317,6 @@ def _tokens(text: str) -> float:
 
 
 def _evenly(indices: Sequence[int], limit: int) -> list[Sequence[int]]:
-    """Splits into groups of at most ``limit`` whose sizes differ by one at most."""
     if not indices:
         return []
     groups = ceil(len(indices) / limit)
@@ -377,7 +372,7 @@ _NUMBER: Final = re.compile(r"\d+")
 
 
 class Checker:
-    """Decides cells of a matrix of claims against references, and remembers what it has decided."""
+    """Decides cells of a matrix of claims against references, and remembers its verdicts."""
 
     def __init__(
         self, endpoint: Endpoint, cache: VerdictCache, scope: str, settings: Settings
@@ -442,8 +437,6 @@ class Checker:
 
 
 class _Ids(NamedTuple):
-    """The ids of one call."""
-
     call: str
     claims: Mapping[str, int]
     """To the rows of the matrix."""
@@ -453,8 +446,6 @@ class _Ids(NamedTuple):
 
 
 class _Asking:
-    """The calls of one ``Checker.decide``."""
-
     def __init__(self, checker: Checker, keys: Mapping[Cell, str], question: str | None) -> None:
         self.answered: set[Cell] = set()
         """Cells that a model was asked about."""
@@ -464,7 +455,6 @@ class _Asking:
         self._question = question
 
     async def all(self, batches: Sequence[_Batch], *, splits: bool = True) -> dict[str, Verdict]:
-        """The verdicts of some batches by key."""
         found = await gather_or_cancel([self._batch(each, splits) for each in batches])
         return {key: verdict for each in found for key, verdict in each.items()}
 
@@ -504,7 +494,6 @@ class _Asking:
         return verdicts
 
     async def _ask(self, batch: _Batch, attempt: int) -> dict[Cell, Verdict]:
-        """The verdicts of one reply."""
         settings, context = self._checker.settings, batch.context
         columns = [] if batch.is_joint_only else [*batch.references]
         columns += [context.column] if batch.is_joint else []

@@ -103,8 +103,6 @@ _ANY: Final = range(300, 600)
 
 
 class _Refused(NamedTuple):
-    """A request that was refused."""
-
     refusal: Refusal
     sent: ChatRequest
     prompt: Prompt
@@ -128,7 +126,7 @@ class Dialect:
     """
 
     def __init__(self, model: str, settings: Settings, traits: Traits) -> None:
-        """Set what is known before the first request."""
+        """Begin with the traits that are known before the first request."""
         sends_parameters = traits.sends_parameters
         reasons = is_reasoning_model(model)
         self.options: Final = dict(settings.options)

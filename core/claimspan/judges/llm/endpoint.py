@@ -121,7 +121,7 @@ MAX_TRIES: Final = 100
 """Retries of a call to an endpoint that is overloaded, if there is time for as many."""
 
 MAX_CHANGES: Final = 3
-"""Further requests of a call after refusals that name what the model does not take."""
+"""Further requests of a call after refusals that name a part of it."""
 
 MAX_WAIT_SECONDS: Final = 900.0
 """The longest wait that an endpoint may ask for; beyond it the call fails."""
@@ -160,7 +160,7 @@ class Endpoint:
 
     @property
     def learned(self) -> Sequence[str]:
-        """What the model has refused so far, as it was said in the log."""
+        """The refusals so far, as they were logged."""
         return tuple(self._learned)
 
     async def complete(self, prompt: Prompt) -> ChatReply:
@@ -335,7 +335,7 @@ class Endpoint:
 
 
 class _Call:
-    """One call, from its first request to the last, and what is reserved for it."""
+    """One call, from its first request to the last, and its reservation."""
 
     def __init__(self, endpoint: Endpoint, prompt: Prompt) -> None:
         self.n_requests = 0

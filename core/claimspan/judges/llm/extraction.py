@@ -1,4 +1,4 @@
-"""Extraction of claims by a language model: calls, prompts, what is cached, and replies."""
+"""Extraction of claims by a language model: calls, prompts, cache and replies."""
 
 from __future__ import annotations
 
@@ -169,7 +169,6 @@ def _max_claim_length(sentences: Sequence[str]) -> int:
 
 
 def _max_claims(sentences: Sequence[str], at_most: int | None) -> int:
-    """Limit on the claims of one call under an exact schema."""
     usual = MAX_CLAIMS_PER_SENTENCE * len(sentences)
     return usual if at_most is None else min(usual, at_most)
 

@@ -222,7 +222,6 @@ def _grade_of(row: GradeRow, criterion: Criterion) -> Grade | None:
 
 
 def _reason(written: str) -> str:
-    """The reason of a model in two sentences, on one line."""
     # Cut first: what a model writes has no bound of its own.
     text = " ".join(encodable(written[: 2 * MAX_REASON_LENGTH]).split())
     sentences = split_prose(text, detect_language(text) or "en")

@@ -169,7 +169,7 @@ class ModelJudge(SparseJudge):
 
     @property
     def learned(self) -> Sequence[str]:
-        """What the model has refused, and is asked without; empty if nothing."""
+        """The parts of requests that the model has refused; empty if none."""
         return self._endpoint.learned
 
     @property
@@ -261,7 +261,6 @@ class ModelJudge(SparseJudge):
 
 
 def _check_settings(settings: Settings) -> None:
-    """Refuses what cannot work as given."""
     if not settings.call_seconds > 0:
         raise ConfigError(f"call_seconds is {settings.call_seconds!r}: give more than 0")
     for name, least in (("chunks_per_call", 1), ("concurrency", 1), ("reasoning_tokens", 0)):
@@ -277,7 +276,6 @@ def _check_settings(settings: Settings) -> None:
 
 
 def _checked_instructions(given: object) -> str:
-    """Returns the instructions without the white space around them."""
     if not isinstance(given, str):
         raise ConfigError(f"instructions is of type {type(given).__name__}: give a text")
     if len(given) > MAX_INSTRUCTIONS:

@@ -245,7 +245,7 @@ def _certificates() -> ssl.SSLContext | bool:
 
 
 class _Connection(Protocol):
-    """What is used of a network stream of httpcore."""
+    """The used part of a network stream of httpcore."""
 
     def get_extra_info(self, info: str) -> object: ...
 
@@ -468,8 +468,6 @@ class OpenAIChat:
 
 
 class _Session:
-    """A client for one event loop."""
-
     def __init__(self, client: AsyncOpenAI) -> None:
         self.client: Final = client
         self.end_of_loop: AsyncGenerator[None] | None = None

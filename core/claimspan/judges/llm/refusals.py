@@ -43,7 +43,7 @@ class TooLongError(JudgeError):
 
 
 class Refusal(NamedTuple):
-    """What is known of a request without a reply."""
+    """The facts about a request without a reply."""
 
     status: int | None
     """HTTP status; None if there was no response."""
@@ -360,7 +360,6 @@ def _status_of(error: BaseException) -> int | None:
 
 
 def _body_of(error: BaseException) -> object:
-    """What the server has sent, as far as an error knows it."""
     response: object = getattr(error, "response", None)
     if isinstance(response, dict):
         return cast("object", response)

@@ -218,8 +218,6 @@ def _validated(text: str, kind: type[R]) -> R | None:
 
 
 class _Found(NamedTuple):
-    """A JSON object of a reply."""
-
     text: str
     is_last: bool
     """Whether nothing follows but a closing fence or tag."""

@@ -121,8 +121,6 @@ def _stop_if(is_ending: threading.Event) -> None:
 def _at_pace(
     work: Callable[[Stop], None], is_ending: threading.Event, pace: Pace | None, cores: int
 ) -> None:
-    """Does work at the pace of the code that has asked for it."""
-
     def stop() -> None:
         _stop_if(is_ending)
         while pace is not None and pace.rest(cores):

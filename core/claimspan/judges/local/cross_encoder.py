@@ -82,7 +82,7 @@ class KnownLogits:
         self._known: OrderedDict[bytes, bytes] = OrderedDict()
 
     def get(self, pair: tuple[str, str]) -> PairLogits | None:
-        """Returns what is known of a pair; None where it was not read, or is forgotten."""
+        """Returns the logits of a pair; None if it was not read, or is forgotten."""
         key = _digest(pair)
         with self._lock:
             packed = self._known.get(key)
@@ -103,7 +103,6 @@ class KnownLogits:
                 self._known.popitem(last=False)
 
     def __len__(self) -> int:
-        """The number of pairs that are known."""
         return len(self._known)
 
 
@@ -151,30 +150,22 @@ class Reading(NamedTuple):
 
 
 class _Encoding(Protocol):
-    """The part of a tokenizer's result that is used."""
-
     ids: list[int]
     type_ids: list[int]
     overflowing: list[_Encoding]
 
 
 class _Tokenizer(Protocol):
-    """The part of ``tokenizers.Tokenizer`` that is used."""
-
     def encode(self, sequence: str, pair: str) -> _Encoding: ...
     def enable_truncation(self, max_length: int, *, strategy: str) -> None: ...
     def no_padding(self) -> None: ...
 
 
 class _Input(Protocol):
-    """An input of an onnxruntime session."""
-
     name: str
 
 
 class _SessionOptions(Protocol):
-    """The part of onnxruntime's session options that is used."""
-
     intra_op_num_threads: int
     inter_op_num_threads: int
     log_severity_level: int
@@ -193,8 +184,6 @@ class _Runtime(Protocol):
 
 
 class _Session(Protocol):
-    """The part of an onnxruntime session that is used."""
-
     def run(self, names: None, inputs: Mapping[str, Integers]) -> list[Floats]: ...
     def get_inputs(self) -> list[_Input]: ...
 
@@ -242,8 +231,8 @@ class CrossEncoder:
         """Computes the logits of text pairs.
 
         Equal pairs are computed once, and not again while they are known. Pairs of similar length
-        share a batch, or pairs of one length where the model has no mask. A pair that is longer
-        than 512 word pieces is cut where its longer text ends.
+        share a batch, or pairs of one length if the model has no mask. A pair that is longer than
+        512 word pieces is cut where its longer text ends.
 
         ``stop`` is called before each pair and each batch; what it raises ends the call.
         """

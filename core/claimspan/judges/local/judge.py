@@ -114,7 +114,7 @@ class LocalJudge(SparseJudge):
                 a folder, or ``org/name`` on the Hugging Face hub, which is then downloaded. Its
                 probabilities are used as they are, not calibrated. None: the bundled model.
             language: Code of the language of all texts; None to detect it for each of them. The
-                bundled model reads English only: where a claim or a reference is in another
+                bundled model reads English only: if a claim or a reference is in another
                 language, the verdict is that of ``LexicalJudge``, and ``Evaluation.notes`` says so.
             threads: Threads of one inference; at least 1.
             sure_from: A verdict is left undecided if its claim is neither so probably entailed nor

@@ -80,8 +80,6 @@ _MODEL_PATHS: Final = (
 
 
 class _Config(BaseModel):
-    """What is read of ``config.json``."""
-
     id2label: dict[str, str]
 
 
@@ -130,7 +128,7 @@ def find_pretrained(model: str) -> PretrainedModel:
 
 
 def _from_hub(model: str) -> Callable[[str], Path | None]:
-    """Returns a function that downloads a file by name; None where the model lacks the file."""
+    """Returns a function that downloads a file by name; None if the model lacks the file."""
     try:
         import huggingface_hub
         from huggingface_hub.errors import (

@@ -161,7 +161,7 @@ class Passage:
 
         Returns:
             Up to 80 words: the sentences that together have most of the claim's words, in the order
-            of the text; the first sentence where none has any. Empty for a text without words.
+            of the text; the first sentence if none has any. Empty for a text without words.
         """
         return [self.window(wanted_of(claim))] if self.sentences else []
 
@@ -224,7 +224,7 @@ def _windows(sentences: Sequence[Sequence[str]]) -> list[str]:
 
 
 def _cut(words: Sequence[str], limit: int) -> Iterator[Sequence[str]]:
-    """Yields a sentence whole, or in pieces of half the limit where it is longer than that."""
+    """Yields a sentence whole, or in pieces of half the limit if it is longer than that."""
     length = len(words) if len(words) <= limit else limit // 2
     for start in range(0, len(words), length or 1):
         yield words[start : start + length]
@@ -326,7 +326,7 @@ class Question(NamedTuple):
     """Code of the language of the references; None to detect it."""
 
     text: str | None = None
-    """The question itself; None where unknown."""
+    """The question itself; None if unknown."""
 
 
 class Decided(NamedTuple):
@@ -369,7 +369,7 @@ class _Row:
 
 
 def bundled_verdicts(regression: VerdictRegression, asked: Question, stop: Stop) -> Reads:
-    """Combines the lexical verdicts with the bundled model's logits where it reads a cell.
+    """Combines the lexical verdicts with the bundled model's logits of the cells that it reads.
 
     ``stop`` is called for each reference that is cut into sentences, and between cells.
     """

@@ -1,7 +1,7 @@
 """Reads the pairs of the records that a judge has at one time, in common batches, oldest first.
 
 A record of ten chunks has some forty pairs to read, a few at a time: which ones come next depends
-on what the first ones gave. Where those of one record do not fill a batch, the next ones fill it.
+on what the first ones gave. If those of one record do not fill a batch, the next ones fill it.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class SharedReads:
             begun = [each for each in begun if each.is_open()]
 
     def _oldest(self, begun: list[_Record], stop: Stop) -> list[_Record]:
-        """Returns the records of the next turn; begins others where their pairs leave room."""
+        """Returns the records of the next turn; begins others if their pairs leave room."""
         turn: list[_Record] = []
         n_pairs = 0
         while n_pairs < _FULL and (len(turn) < len(begun) or self._waiting):
@@ -87,7 +87,7 @@ class SharedReads:
 
 
 def _turn(records: Sequence[_Record], stop: Stop) -> None:
-    """Reads the next pairs of some records at once, or of each alone where that fails."""
+    """Reads the next pairs of some records at once, or of each alone if that fails."""
 
     def stop_all() -> None:
         stop()
@@ -124,7 +124,6 @@ class _Record:
         self._begin = begin
 
     def begin(self, stop: Stop) -> None:
-        """Prepares the record, up to the first pairs that it needs."""
         if not self.future.set_running_or_notify_cancel():
             return
 
@@ -141,18 +140,16 @@ class _Record:
             self._advance(lambda: next(self._reads))
 
     def go_on(self, found: Reading) -> None:
-        """Takes what the model says of the pairs."""
         if self.is_open():
             self._advance(lambda: self._reads.send(found))
 
     def is_open(self) -> bool:
-        """Whether somebody still waits for verdicts; gives up the record where nobody does."""
+        """Whether somebody still waits for verdicts; gives up the record if nobody does."""
         if self.is_cancelled.is_set() and not self.future.done():
             self.fail(InferenceStoppedError())
         return not self.future.done()
 
     def fail(self, error: BaseException) -> None:
-        """Gives an error to whoever awaits the verdicts."""
         # A panic of native code is no ``Exception``: it would end the event loop of the waiting
         # task, and every other evaluation with it.
         if not isinstance(error, Exception):
