@@ -18,7 +18,7 @@ STATEMENTS = """
     Q: What is the capital of France? | Paris | The capital of France is Paris.
     Name the capital of France | Paris | Name the capital of France: Paris.
     Which city is the capital of France? | Paris | Which city is the capital of France: Paris.
-    What did Apple acquire in 2014? | Beats Electronics | What did Apple acquire in 2014: Beats Electronics.
+    What did Apple acquire in 2014? | Beats | What did Apple acquire in 2014: Beats.
     Who wrote Hamlet? | William Shakespeare | William Shakespeare wrote Hamlet.
     Who is the CEO of Apple? | Tim Cook | The CEO of Apple is Tim Cook.
     Who was hired in 2020? | Ada Brown | Hired in 2020 was Ada Brown.
@@ -30,16 +30,16 @@ STATEMENTS = """
     When was Einstein born? | 14 March 1879 | When was Einstein born: 14 March 1879.
     Where is the Eiffel Tower? | Paris | Where is the Eiffel Tower: Paris.
     Where was Einstein born? | Ulm, Germany | Where was Einstein born: Ulm, Germany.
-    Where is the company headquartered? | in Seattle | Where is the company headquartered: in Seattle.
+    Where is the firm headquartered? | in Seattle | Where is the firm headquartered: in Seattle.
     How many employees does Apple have? | 164,000 | How many employees does Apple have: 164,000.
     How many people live in Paris? | 2.1 million | How many people live in Paris: 2.1 million.
-    How many moons are there in the solar system? | 290 | How many moons are there in the solar system: 290.
+    How many moons are there in the system? | 290 | How many moons are there in the system: 290.
     How many vacation days do I get? | 25 | How many vacation days do I get: 25.
     How many seasons of Friends were made? | 10 | How many seasons of Friends were made: 10.
-    How much does the premium plan cost? | $20 per month | How much does the premium plan cost: $20 per month.
+    How much does the plan cost? | $20 per month | How much does the plan cost: $20 per month.
     How much is the shipping fee? | €4.99 | How much is the shipping fee: €4.99.
     How long is the warranty? | two years | How long is the warranty: two years.
-    How long does delivery take? | 3 to 5 business days | How long does delivery take: 3 to 5 business days.
+    How long does delivery take? | 3 to 5 days | How long does delivery take: 3 to 5 days.
     How long do I have to return an item? | 30 days | How long do I have to return an item: 30 days.
     How old is Barack Obama? | 62 | How old is Barack Obama: 62.
     How tall is the Eiffel Tower? | 330 m | How tall is the Eiffel Tower: 330 m.
