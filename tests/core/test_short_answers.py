@@ -16,53 +16,53 @@ STATEMENTS = """
     What's the capital of France? | Paris. | The capital of France is Paris.
     what is the capital of france | paris | The capital of france is paris.
     Q: What is the capital of France? | Paris | The capital of France is Paris.
-    Name the capital of France | Paris | The capital of France is Paris.
-    Which city is the capital of France? | Paris | Paris is the city that is the capital of France.
-    What did Apple acquire in 2014? | Beats Electronics | Apple acquired Beats Electronics in 2014.
+    Name the capital of France | Paris | Name the capital of France: Paris.
+    Which city is the capital of France? | Paris | Which city is the capital of France: Paris.
+    What did Apple acquire in 2014? | Beats | What did Apple acquire in 2014: Beats.
     Who wrote Hamlet? | William Shakespeare | William Shakespeare wrote Hamlet.
     Who is the CEO of Apple? | Tim Cook | The CEO of Apple is Tim Cook.
-    Who was hired in 2020? | Ada Brown | Ada Brown was hired in 2020.
-    Who did Prince Harry marry? | Meghan Markle | Prince Harry married Meghan Markle.
-    When was the Eiffel Tower completed? | 1889 | The Eiffel Tower was completed in 1889.
-    When did World War II end? | 1945 | World War II ended in 1945.
-    When does the store open? | 9 am | The store opens at 9 am.
-    When is the deadline? | 3 May 2024 | The deadline is on 3 May 2024.
-    When was Einstein born? | 14 March 1879 | Einstein was born on 14 March 1879.
-    Where is the Eiffel Tower? | Paris | The Eiffel Tower is in Paris.
-    Where was Einstein born? | Ulm, Germany | Einstein was born in Ulm, Germany.
-    Where is the company headquartered? | in Seattle | The company is headquartered in Seattle.
-    How many employees does Apple have? | 164,000 | Apple has 164,000 employees.
-    How many people live in Paris? | 2.1 million | 2.1 million people live in Paris.
-    How many moons are there in the solar system? | 290 | There are 290 moons in the solar system.
-    How many vacation days do I get? | 25 | You get 25 vacation days.
-    How many seasons of Friends were made? | 10 | 10 seasons of Friends were made.
-    How much does the premium plan cost? | $20 per month | The premium plan costs $20 per month.
-    How much is the shipping fee? | €4.99 | The shipping fee is €4.99.
-    How long is the warranty? | two years | The warranty is two years long.
-    How long does delivery take? | 3 to 5 business days | Delivery takes 3 to 5 business days.
-    How long do I have to return an item? | 30 days | You have 30 days to return an item.
-    How old is Barack Obama? | 62 | Barack Obama is 62 years old.
-    How tall is the Eiffel Tower? | 330 m | The Eiffel Tower is 330 m tall.
-    How often is the data backed up? | daily | The data is backed up daily.
-    How far is the airport? | 12 km | The airport is 12 km.
+    Who was hired in 2020? | Ada Brown | Hired in 2020 was Ada Brown.
+    Who did Prince Harry marry? | Meghan Markle | Who did Prince Harry marry: Meghan Markle.
+    When was the Eiffel Tower completed? | 1889 | When was the Eiffel Tower completed: 1889.
+    When did World War II end? | 1945 | When did World War II end: 1945.
+    When does the store open? | 9 am | When does the store open: 9 am.
+    When is the deadline? | 3 May 2024 | When is the deadline: 3 May 2024.
+    When was Einstein born? | 14 March 1879 | When was Einstein born: 14 March 1879.
+    Where is the Eiffel Tower? | Paris | Where is the Eiffel Tower: Paris.
+    Where was Einstein born? | Ulm, Germany | Where was Einstein born: Ulm, Germany.
+    Where is the firm headquartered? | in Seattle | Where is the firm headquartered: in Seattle.
+    How many employees does Apple have? | 164,000 | How many employees does Apple have: 164,000.
+    How many people live in Paris? | 2.1 million | How many people live in Paris: 2.1 million.
+    How many moons are there in the system? | 290 | How many moons are there in the system: 290.
+    How many vacation days do I get? | 25 | How many vacation days do I get: 25.
+    How many seasons of Friends were made? | 10 | How many seasons of Friends were made: 10.
+    How much does the plan cost? | $20 per month | How much does the plan cost: $20 per month.
+    How much is the shipping fee? | €4.99 | How much is the shipping fee: €4.99.
+    How long is the warranty? | two years | How long is the warranty: two years.
+    How long does delivery take? | 3 to 5 days | How long does delivery take: 3 to 5 days.
+    How long do I have to return an item? | 30 days | How long do I have to return an item: 30 days.
+    How old is Barack Obama? | 62 | How old is Barack Obama: 62.
+    How tall is the Eiffel Tower? | 330 m | How tall is the Eiffel Tower: 330 m.
+    How often is the data backed up? | daily | How often is the data backed up: daily.
+    How far is the airport? | 12 km | How far is the airport: 12 km.
     Do you ship by air or sea? | Sea | We ship Sea.
-    Which rooms are new? | A and B | A and B are the rooms that are new.
+    Which rooms are new? | A and B | Which rooms are new: A and B.
     Who are the founders? | Ana and Ben | The founders are Ana and Ben.
-    Why is the sky blue? | Rayleigh scattering | The sky is blue because of Rayleigh scattering.
-    Why was the flight cancelled? | because of snow | The flight was cancelled because of snow.
-    In which city was Mozart born? | Salzburg | Mozart was born in the city Salzburg.
-    At what temperature does water boil? | 100 °C | Water boils at the temperature 100 °C.
+    Why is the sky blue? | Rayleigh scattering | Why is the sky blue: Rayleigh scattering.
+    Why was the flight cancelled? | because of snow | Why was the flight cancelled: because of snow.
+    In which city was Mozart born? | Salzburg | In which city was Mozart born: Salzburg.
+    At what temperature does water boil? | 100 °C | At what temperature does water boil: 100 °C.
     Is it legal to park here overnight? | Yes | It is legal to park here overnight.
     Is it legal to park here overnight? | No. | It is not legal to park here overnight.
     Is it legal to park here overnight? | Yes, it is | It is legal to park here overnight.
     Is the store open on Sundays? | No | The store is not open on Sundays.
     Are gift cards refundable? | No | Gift cards are not refundable.
-    Does the app support export to CSV? | Yes | The app supports export to CSV.
+    Does the app support export to CSV? | Yes | The app does support export to CSV.
     Can I return a used item? | No | You cannot return a used item.
     Can I return items? | yes, within 14 days | You can return items, within 14 days.
     May employees work remotely? | Yes | Employees may work remotely.
     Will the office be closed on Friday? | Yes | The office will be closed on Friday.
-    Did Apple acquire Beats in 2014? | Correct | Apple acquired Beats in 2014.
+    Did Apple acquire Beats in 2014? | Correct | Apple did acquire Beats in 2014.
     Has the contract expired? | No | The contract has not expired.
     Was the bridge built in 1999? | Yes | The bridge was built in 1999.
     Is Paris the capital of France? | Yes | Paris is the capital of France.
@@ -77,15 +77,15 @@ STATEMENTS = """
     Est-ce que le parking est gratuit? | Oui | Est-ce que le parking est gratuit: Oui.
     Is parkeren hier toegestaan? | Nee | Is parkeren hier toegestaan: Nee.
     ¿Es legal aparcar aquí? | Sí | Es legal aparcar aquí: Sí.
-    Was ist die Hauptstadt von Frankreich? | Paris | Die Hauptstadt von Frankreich ist Paris.
-    Kaj je glavno mesto Francije? | Pariz | Glavno mesto Francije je Pariz.
-    Quelle est la capitale de la France ? | Paris | La capitale de la France est Paris.
+    Was ist die Hauptstadt von Frankreich? | Paris | Was ist die Hauptstadt von Frankreich: Paris.
+    Kaj je glavno mesto Francije? | Pariz | Kaj je glavno mesto Francije: Pariz.
+    Quelle est la capitale de la France ? | Paris | Quelle est la capitale de la France: Paris.
     Kdaj je bil zgrajen Eifflov stolp? | 1889 | Kdaj je bil zgrajen Eifflov stolp: 1889.
-    What colour is the sky? | Blue | The colour of the sky is Blue.
-    What caused the fire? | a faulty heater | A faulty heater caused the fire.
-    What is caffeine used for? | staying awake | Caffeine is used for staying awake.
-    What time does the museum close? | 6 pm | The museum closes at the time 6 pm.
-    How much water should I drink? | 2 liters | You should drink 2 liters.
+    What colour is the sky? | Blue | What colour is the sky: Blue.
+    What caused the fire? | a faulty heater | What caused the fire: a faulty heater.
+    What is caffeine used for? | staying awake | Caffeine used for is staying awake.
+    What time does the museum close? | 6 pm | What time does the museum close: 6 pm.
+    How much water should I drink? | 2 liters | How much water should I drink: 2 liters.
     Do I need a visa? | No | You do not need a visa.
     Am I allowed to bring guests? | No | You are not allowed to bring guests.
     What is the maximum size of an upload | 25 MB | The maximum size of an upload is 25 MB.
@@ -116,8 +116,6 @@ def test_a_short_answer_is_read_as_a_statement(question: str, answer: str, state
         ("What is the capital of France?", "What is the capital of France?"),
         ("Is it legal?", "Yes, the city allows parking there until 6 am on all days."),
         ("Who won?", "Team A\nTeam B"),
-        ("How much does the B2 cost?", "The B2 costs $799."),
-        ("How much does the Pro plan cost?", "Pro costs $20."),
         ("When does the shop open?", "The shop opened at 9."),
         ("What does the handbook say?", "退款是可以的。"),
         ("ร้านเปิดกี่โมง", "ร้านเปิดเวลา 9 โมงเช้า และปิดเวลา 6 โมงเย็น"),

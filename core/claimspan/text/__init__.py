@@ -15,7 +15,6 @@ No module imports anything of claimspan from outside of this room, except ``clai
 - ``clauses``: splits an English sentence into clauses and keeps those that assert something.
 - ``abstention``: detects responses that decline to answer.
 - ``questions``: finds the sentence of a question that asks, and where its subject ends.
-- ``inflections``: inflects English verbs, and finds the base form of irregular ones.
 - ``words``: tokenizes a text into words and numbers, each with the stem it is compared by.
 - ``tables``: reads the tables of words and patterns that stand beside the modules.
 - ``units``: units of measure, currencies and scale words by their spellings.

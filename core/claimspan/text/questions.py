@@ -3,30 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, cast
 
-from claimspan.text.inflections import (
-    BASE_VERBS,
-    ENGLISH,
-    IRREGULAR_PARTICIPLES,
-    NOUN_LIKE_VERBS,
-)
+from claimspan.text.tables import read_table
 
 __all__ = [
     "AUXILIARIES",
-    "BE",
-    "DETERMINERS",
+    "BASE_VERBS",
     "DO",
-    "HAVE",
-    "PREPOSITIONS",
+    "NOUN_LIKE_VERBS",
     "Clause",
     "Posed",
-    "begins_predicate",
-    "is_participle",
     "posed",
-    "split_complement",
     "split_subject",
 ]
 
@@ -37,18 +27,24 @@ __all__ = [
 # begin a predicate. Where none is found the subject is not known, and a caller leaves the order of
 # the words as it is.
 
+_ENGLISH: Final = {
+    name: frozenset(words.split())
+    for name, words in cast("Mapping[str, str]", read_table("text", "english.toml")).items()
+}
+NOUN_LIKE_VERBS: Final = _ENGLISH["noun_like_verbs"]
+"""Base forms that are nouns as well: ``the return label``, ``the travel policy``."""
+
+BASE_VERBS: Final = NOUN_LIKE_VERBS | _ENGLISH["verbs"]
+"""Verbs in the form that stands after ``do``, ``did`` or ``can``."""
+
 DO: Final = frozenset({"do", "does", "did"})
-"""Auxiliaries that vanish from a statement: ``did X acquire`` becomes ``X acquired``."""
+"""Auxiliaries before the base form of a verb: ``did X acquire``."""
 
-BE: Final = frozenset({"is", "are", "was", "were", "am"})
-"""Forms of ``be`` that open a question."""
-
-HAVE: Final = frozenset({"has", "have", "had"})
-"""Forms of ``have`` that open a question."""
-
+_BE: Final = frozenset({"is", "are", "was", "were", "am"})
+_HAVE: Final = frozenset({"has", "have", "had"})
 _MODALS: Final = frozenset({"can", "could", "may", "might", "will", "would", "shall", "should",
                             "must"})  # fmt: skip
-AUXILIARIES: Final = DO | BE | HAVE | _MODALS
+AUXILIARIES: Final = DO | _BE | _HAVE | _MODALS
 """Verbs that open a yes-or-no question."""
 
 _PRONOUNS: Final = frozenset(
@@ -56,16 +52,14 @@ _PRONOUNS: Final = frozenset(
 )
 _DEMONSTRATIVES: Final = frozenset({"this", "that", "these", "those"})
 _ARTICLES: Final = frozenset({"a", "an", "the"})
-DETERMINERS: Final = (
+_DETERMINERS: Final = (
     _ARTICLES
     | _DEMONSTRATIVES
     | frozenset("my your his her its our their any some each every no another all both".split())
 )
-"""Words that open a noun phrase."""
-PREPOSITIONS: Final = frozenset(ENGLISH["prepositions"])
-"""Words that open a place, a time or a relation."""
-_BEGINNINGS: Final = frozenset(ENGLISH["adverbs"] + ENGLISH["adjectives"])
-_ADVERBS: Final = frozenset(ENGLISH["adverbs"])
+_PREPOSITIONS: Final = _ENGLISH["prepositions"]
+_BEGINNINGS: Final = _ENGLISH["adverbs"] | _ENGLISH["adjectives"]
+_ADVERBS: Final = _ENGLISH["adverbs"]
 _PARTICIPLE: Final = re.compile(r"[a-z-]+[^e]ed")
 # "Is the ferry running in winter?"; "the building" and "the meeting" are things.
 _PROGRESSIVE: Final = re.compile(
@@ -107,25 +101,9 @@ def split_subject(auxiliary: str, rest: str) -> Clause | None:
     return Clause(" ".join(words[:end]), " ".join(words[end:]))
 
 
-def split_complement(rest: str) -> Clause | None:
-    """Splits what follows ``is`` only before an adjective, an adverb or a participle.
-
-    Unlike ``split_subject`` it leaves a noun phrase whole, however long it is: ``the deadline for
-    the report``.
-    """
-    words = rest.split()
-    end = _end_before([word.casefold().strip(",;") for word in words], _is_complement)
-    return Clause(" ".join(words[:end]), " ".join(words[end:])) if end else None
-
-
-def begins_predicate(word: str) -> bool:
-    """Tells whether a word in lower case opens the predicate of a subject, not a noun phrase."""
-    return _is_complement(word) or word in PREPOSITIONS or word in AUXILIARIES or word == "be"
-
-
-def is_participle(word: str) -> bool:
+def _is_participle(word: str) -> bool:
     """Tells whether a word in lower case may be a past participle: ``founded``, ``made``."""
-    return word in IRREGULAR_PARTICIPLES or bool(_PARTICIPLE.fullmatch(word))
+    return word in _ENGLISH["participles"] or bool(_PARTICIPLE.fullmatch(word))
 
 
 def _subject_end(auxiliary: str, words: Sequence[str], lowered: Sequence[str]) -> int | None:
@@ -133,10 +111,10 @@ def _subject_end(auxiliary: str, words: Sequence[str], lowered: Sequence[str]) -
         return None
     if lowered[0] in _PRONOUNS:
         return 1
-    if auxiliary in BE:
+    if auxiliary in _BE:
         return _end_before_complement(words, lowered)
-    if auxiliary in HAVE:
-        return _end_before(lowered, is_participle)
+    if auxiliary in _HAVE:
+        return _end_before(lowered, _is_participle)
     return _end_before_verb(lowered)
 
 
@@ -145,13 +123,13 @@ def _end_before_complement(words: Sequence[str], lowered: Sequence[str]) -> int 
     strong = _end_before(lowered, _is_complement)
     article = next(
         (at for at in range(1, len(words))
-         if lowered[at] in _ARTICLES and lowered[at - 1] not in PREPOSITIONS), None,
+         if lowered[at] in _ARTICLES and lowered[at - 1] not in _PREPOSITIONS), None,
     )  # fmt: skip
     sure = [at for at in (strong, article) if at is not None]
     if sure:
         return min(sure)
     preposition = next(
-        (at for at, word in enumerate(lowered) if at and word in PREPOSITIONS - {"of"}), None
+        (at for at, word in enumerate(lowered) if at and word in _PREPOSITIONS - {"of"}), None
     )
     if preposition is not None:
         return preposition
@@ -163,14 +141,14 @@ def _end_before_complement(words: Sequence[str], lowered: Sequence[str]) -> int 
 
 
 def _is_complement(word: str) -> bool:
-    is_verbal = is_participle(word) or _PROGRESSIVE.fullmatch(word) is not None
+    is_verbal = _is_participle(word) or _PROGRESSIVE.fullmatch(word) is not None
     return word in _BEGINNINGS or is_verbal
 
 
 def _end_before(lowered: Sequence[str], begins: Callable[[str], bool]) -> int | None:
     """Returns the first place behind the subject's own words at which ``begins`` holds."""
     for at in range(1, len(lowered)):
-        if lowered[at - 1] not in DETERMINERS | PREPOSITIONS and begins(lowered[at]):
+        if lowered[at - 1] not in _DETERMINERS | _PREPOSITIONS and begins(lowered[at]):
             return at
     return None
 
@@ -179,7 +157,7 @@ def _end_before_verb(lowered: Sequence[str]) -> int | None:
     """Returns the place of the base form that belongs to ``do``, ``did`` or ``can``."""
     for at in range(1, len(lowered)):
         word = lowered[at]
-        if lowered[at - 1] in DETERMINERS | PREPOSITIONS:
+        if lowered[at - 1] in _DETERMINERS | _PREPOSITIONS:
             continue
         if word in _ADVERBS or word == "be":
             return at
@@ -195,7 +173,7 @@ def _is_part_of_compound(lowered: Sequence[str], at: int) -> bool:
     if following in BASE_VERBS:
         return True
     for word in lowered[at + 1 : at + 1 + _MAX_COMPOUND]:
-        if word in PREPOSITIONS | DETERMINERS:
+        if word in _PREPOSITIONS | _DETERMINERS:
             return False
         if word in BASE_VERBS - NOUN_LIKE_VERBS:
             return True

@@ -8,76 +8,42 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Iterator, Mapping
+from typing import Final, cast
 
 from claimspan.text.languages import language_of_script
+from claimspan.text.tables import read_table
 
 __all__ = ["split_prose"]
 
 # What the lower case after it shows to be an ordinal or an abbreviation: "3. maja", "npr. danes".
 _FALSE_END: Final = re.compile(r"(?:\b\d{1,4}\.|\b[^\W\d_]{1,4}\.|…|\.\.)\s*$")
 
-# Abbreviations that stand before a number or a name, whose upper case says nothing.
+_TABLE: Final = read_table("text", "sentences.toml")
+
+
+def _any_of(name: str) -> Mapping[str, str]:
+    """Returns the patterns of a list of the table, by language."""
+    lists = cast("Mapping[str, str]", _TABLE[name])
+    return {language: f"(?:{'|'.join(each.split())})" for language, each in lists.items()}
+
+
+_WITH_CASE: Final = cast("str", _TABLE["case_matters"]).split()
 _BEFORE_NAMES: Final = {
-    "en": re.compile(
-        r"(?<![\w.])(?:Mr|Mrs|Ms|Messrs|Dr|Prof|St|Mt|Ft|Rev|Gen|Col|Lt|Sgt|Capt|Cpt|Maj|Adm|Hon|Sen|Rep|Gov|"
-        r"Pres|Supt|vs?|pp?|vols?|figs?|eqs?|ch|secs?|arts?|eds?|paras?|cf|ca|approx|e\.\s?g|i\.\s?e|viz|"
-        r"et al|Jan|Feb|Apr|Aug|Sept?|Oct|Nov|Dec)\.\s*$",
-        re.IGNORECASE,
-    ),
-    "es": re.compile(
-        r"\b(?:Sr(?:a|ta|es)?|Dra?|Prof|Lic|Ing|D|Dña|Ud|Uds|Vd|Av|Avda|núm|nº|págs?|art|cap|ej|"
-        r"aprox|tel|S|p\.\s?ej|EE\.\s?UU)\.\s*$",
-        re.IGNORECASE,
-    ),
-    "it": re.compile(
-        r"\b(?:Sig(?:ra|na)?|Dott(?:ssa)?|Prof(?:ssa)?|Avv|Ing|Arch|Geom|On|S|n|pagg?|art|cap|ca|"
-        r"es|cfr|tel|vol|p\.\s?es)\.\s*$",
-        re.IGNORECASE,
-    ),
-    "pt": re.compile(
-        r"\b(?:Sra?|Dra?|Profa?|Eng|Av|núm|págs?|art|cap|ex|aprox|tel)\.\s*$", re.IGNORECASE
-    ),
-    "nl": re.compile(
-        r"\b(?:dhr|mevr|mw|drs?|ir|ing|mr|prof|nr|blz|art|ca|bijv|bv|evt|incl|excl|max|min|tel|"
-        r"resp|vgl|St|o\.\s?a|d\.\s?w\.\s?z|m\.\s?b\.\s?t)\.\s*$",
-        re.IGNORECASE,
-    ),
-    "pl": re.compile(r"\b(?:ul|al|pl|nr|prof|hab|inż|mgr|ks|św|str|art|ust|tj|np|ok|tel)\.\s*$"),
-    "cs": re.compile(
-        r"\b(?:ul|č|čl|str|prof|doc|ing|mgr|sv|nám|tel|tzv|např|odst)\.\s*$", re.IGNORECASE
-    ),
-    "sv": re.compile(r"\b(?:nr|kl|ca|t\.\s?ex|bl\.\s?a|tel|dvs|kap|sid)\.\s*$", re.IGNORECASE),
-    "ru": re.compile(r"\b(?:г|ул|д|им|стр|рис|гл|ст|проф|акад|см|т\.\s?е|т\.\s?д|тел)\.\s*$"),
-    "sl": re.compile(
-        r"\b(?:dr|ga|gdč|inž|prof|str|št|sl|ul|čl|prim|gl|mag|doc|akad|sv|tel)\.\s*$",
-        re.IGNORECASE,
-    ),
-    "de": re.compile(
-        r"\b(?:Abs|Art|Bd|bzgl|bzw|ca|Dipl|evtl|ggf|Hbf|Hr|Hrn|Fr|inkl|Ing|Kap|max|min|Mio|Mrd|Nr|"
-        r"Dr|Prof|S|St|\w*[Ss]tr|Tel|vgl|Ziff|zzgl|z\.\s?B|d\.\s?h|u\.\s?a)\.\s*$"
-    ),
-    "fr": re.compile(r"\b(?:MM?|Mmes?|Mlles?|Ste?|av|bd|env|cf|pp?|[Aa]rt|chap|vol)\.\s*$"),
-    "hr": re.compile(r"\b(?:str|čl|br|gđa|ul|sv|tel|prof|mr|tzv|npr)\.\s*$", re.IGNORECASE),
-    "da": re.compile(r"\b(?:nr|kl|ca|bl\.\s?a|f\.\s?eks|tlf|hr|fr)\.\s*$", re.IGNORECASE),
+    language: re.compile(
+        (r"(?<![\w.])" if language == "en" else r"\b") + rf"{each}\.\s*$",
+        re.NOFLAG if language in _WITH_CASE else re.IGNORECASE,
+    )
+    for language, each in _any_of("abbreviations").items()
 }
 # Languages that write an ordinal with a dot, and what follows it there with a capital letter.
 _ORDINAL_END: Final = re.compile(r"(?:^|[^\w.,])\d{1,2}\.\s*$")
 _AFTER_ORDINAL: Final = {
-    "de": re.compile(
-        r"(?:Jan|Feb|März|Mär|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez|Jahrhundert|Jahrtausend|Jahrestag|"
-        r"Mal|Platz|Stock|Etage|Klasse|Kapitel|Absatz|Auflage|Bundesliga|Weltkrieg|Geburtstag|"
-        r"Lebensjahr|Tag|Monat|Woche|Semester|Quartal|Runde|Minute|Spieltag|Teil|Stelle|Rang|Liga)",
-    ),
+    language: re.compile(each) for language, each in _any_of("behind_ordinals").items()
 }
-# Before these a number with a dot is an ordinal, whatever word follows.
 _BEFORE_ORDINAL: Final = {
-    "de": re.compile(
-        r"\b(?:am|vom|zum|der|die|das|den|dem|des|im|beim|ab|bis|seit|jeder|jede|jedes)\s+"
-        r"\d{1,2}\.\s*$",
-        re.IGNORECASE,
-    ),
+    language: re.compile(rf"\b{each}\s+\d{{1,2}}\.\s*$", re.IGNORECASE)
+    for language, each in _any_of("before_ordinals").items()
 }
 
 _INITIAL: Final = re.compile(r"(?:^|[\s(])[^\W\d_]\.\s*$")

@@ -14,7 +14,6 @@ from claimspan.judges.lexical.short_answers import (
     REPEATS_QUESTION,
     Asking,
     ShortAnswer,
-    base_stem,
     claimed_polarity,
     is_content,
     own_words,
@@ -255,9 +254,7 @@ def _others(claim: Sequence[Token], answer: Mapping[str, float], asking: Asking)
     return {
         token.stem
         for token in claim
-        if is_content(token)
-        and token.stem not in answer
-        and not asking.stems & {token.stem, base_stem(token)}
+        if is_content(token) and token.stem not in answer and token.stem not in asking.stems
     }
 
 

@@ -20,7 +20,6 @@ from claimspan.text.answers import (
     denied_statement,
     polarity,
 )
-from claimspan.text.inflections import base_form
 from claimspan.text.questions import posed
 from claimspan.text.words import FUNCTION_WORDS, Token, stem, tokenize
 from claimspan.verdicts import Claim, Label, Verdict
@@ -33,7 +32,6 @@ __all__ = [
     "affirmed",
     "answer_and_shown",
     "as_read",
-    "base_stem",
     "claimed_polarity",
     "decided_by_words",
     "inverted",
@@ -80,7 +78,7 @@ class Asking(NamedTuple):
     """The question; None if it is unknown."""
 
     stems: Set[str]
-    """Stems of its content words, those of irregular verbs by their base form."""
+    """Stems of its content words."""
 
     @classmethod
     def of(cls, question: str | None) -> Asking:
@@ -93,12 +91,13 @@ class Asking(NamedTuple):
             return cls(question, frozenset())
         # "True or false" is no part of what is asked.
         asked = posed(question).clause if asks_for_truth(question) else question
-        return cls(question, _base_stems(tokenize(asked)) - _ASKING)
+        return cls(question, _content_stems(tokenize(asked)) - _ASKING)
 
     def relevance(self, words: Wording) -> float:
         """Returns the share of the question's words that a text has, 0 to 1."""
         wanted = {each[:_BEGINNING] for each in self.stems}
-        return len(wanted & words.read(_beginnings)) / max(len(wanted), 1)
+        said = {each[:_BEGINNING] for each in words.read(_content_stems)}
+        return len(wanted & said) / max(len(wanted), 1)
 
 
 class ShortAnswer(NamedTuple):
@@ -373,16 +372,5 @@ def is_content(token: Token) -> bool:
     return token.folded not in _NO_CONTENT
 
 
-def base_stem(token: Token) -> str:
-    """Returns the stem of a word; ``wrote`` and ``written`` have that of ``write``."""
-    word = token.folded
-    base = base_form(word)
-    return token.stem if base == word else stem(base)
-
-
-def _beginnings(words: Wording) -> frozenset[str]:
-    return frozenset([each[:_BEGINNING] for each in _base_stems(words)])
-
-
-def _base_stems(tokens: Sequence[Token]) -> frozenset[str]:
-    return frozenset(base_stem(token) for token in tokens if is_content(token))
+def _content_stems(tokens: Sequence[Token]) -> frozenset[str]:
+    return frozenset([token.stem for token in tokens if is_content(token)])
