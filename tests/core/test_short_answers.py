@@ -20,8 +20,8 @@ STATEMENTS = """
     Which city is the capital of France? | Paris | Which city is the capital of France: Paris.
     What did Apple acquire in 2014? | Beats | What did Apple acquire in 2014: Beats.
     Who wrote Hamlet? | William Shakespeare | William Shakespeare wrote Hamlet.
-    Who is the CEO of Apple? | Tim Cook | The CEO of Apple is Tim Cook.
-    Who was hired in 2020? | Ada Brown | Hired in 2020 was Ada Brown.
+    Who is the CEO of Apple? | Tim Cook | Tim Cook is the CEO of Apple.
+    Who was hired in 2020? | Ada Brown | Ada Brown was hired in 2020.
     Who did Prince Harry marry? | Meghan Markle | Who did Prince Harry marry: Meghan Markle.
     When was the Eiffel Tower completed? | 1889 | When was the Eiffel Tower completed: 1889.
     When did World War II end? | 1945 | When did World War II end: 1945.
@@ -47,7 +47,7 @@ STATEMENTS = """
     How far is the airport? | 12 km | How far is the airport: 12 km.
     Do you ship by air or sea? | Sea | We ship Sea.
     Which rooms are new? | A and B | Which rooms are new: A and B.
-    Who are the founders? | Ana and Ben | The founders are Ana and Ben.
+    Who are the founders? | Ana and Ben | Ana and Ben are the founders.
     Why is the sky blue? | Rayleigh scattering | Why is the sky blue: Rayleigh scattering.
     Why was the flight cancelled? | because of snow | Why was the flight cancelled: because of snow.
     In which city was Mozart born? | Salzburg | In which city was Mozart born: Salzburg.
@@ -83,7 +83,7 @@ STATEMENTS = """
     Kdaj je bil zgrajen Eifflov stolp? | 1889 | Kdaj je bil zgrajen Eifflov stolp: 1889.
     What colour is the sky? | Blue | What colour is the sky: Blue.
     What caused the fire? | a faulty heater | What caused the fire: a faulty heater.
-    What is caffeine used for? | staying awake | Caffeine used for is staying awake.
+    What is caffeine used for? | staying awake | What is caffeine used for: staying awake.
     What time does the museum close? | 6 pm | What time does the museum close: 6 pm.
     How much water should I drink? | 2 liters | How much water should I drink: 2 liters.
     Do I need a visa? | No | You do not need a visa.
@@ -116,6 +116,8 @@ def test_a_short_answer_is_read_as_a_statement(question: str, answer: str, state
         ("What is the capital of France?", "What is the capital of France?"),
         ("Is it legal?", "Yes, the city allows parking there until 6 am on all days."),
         ("Who won?", "Team A\nTeam B"),
+        ("How much does the B2 cost?", "The B2 costs $799."),
+        ("How much does the Pro plan cost?", "Pro costs $20."),
         ("When does the shop open?", "The shop opened at 9."),
         ("What does the handbook say?", "退款是可以的。"),
         ("ร้านเปิดกี่โมง", "ร้านเปิดเวลา 9 โมงเช้า และปิดเวลา 6 โมงเย็น"),

@@ -7,14 +7,17 @@ reads ``The capital of France is Paris.`` if the question is ``What is the capit
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 from claimspan.text.markdown import without_emphasis
 from claimspan.text.questions import (
     AUXILIARIES,
     BASE_VERBS,
+    BE,
     DO,
     NOUN_LIKE_VERBS,
+    PREPOSITIONS,
     Clause,
     Posed,
     posed,
@@ -86,8 +89,12 @@ def _names_attribute(label: str, question: str) -> bool:
 
 _PERSON: Final = {"i": "you", "me": "you", "my": "your", "mine": "yours", "myself": "yourself",
            "you": "we", "your": "our", "yours": "ours"}  # fmt: skip
-_WHAT: Final = re.compile(r"(?:what|who) (?P<verb>is|are|was|were) (?P<noun>.+)", re.I)
-_WHO: Final = re.compile(rf"who (?!(?:{'|'.join(sorted(AUXILIARIES))})\b)(?P<did>.+)", re.I)
+# "What is it used for" has its verb behind it.
+_WHAT: Final = re.compile(
+    rf"what (?P<verb>is|are|was|were) (?P<noun>.+)(?<! of)(?<! {')(?<! '.join(sorted(PREPOSITIONS))})",
+    re.I,
+)
+_WHO: Final = re.compile(rf"who (?!(?:{'|'.join(sorted(AUXILIARIES - BE))})\b)(?P<did>.+)", re.I)
 _YOURS: Final = {"am": "are", "was": "were"}
 
 
@@ -157,6 +164,9 @@ _MAX_CHARACTERS: Final = 200
 # As many words with a full stop are a sentence, in languages too whose verbs are not known here.
 _MIN_SENTENCE_WORDS: Final = 5
 _MIN_UNSPACED_WORDS: Final = 3
+_DO: Final = re.compile(r"\b(?:do|does|did)\b", re.IGNORECASE)
+_WORDS: Final = re.compile(r"\w+")
+_INFLECTED: Final = ("s", "es", "d", "ed")
 # Chinese and Japanese have no blanks between words, nor behind a full stop.
 # Thai, Lao, Myanmar and Khmer, which have blanks between sentences and not between words; kana and
 # Chinese.
@@ -238,6 +248,8 @@ def as_statement(question: str | None, answer: str) -> str:
     repeats = told.casefold().strip(" ?") == asked.clause.casefold()
     if not asked.clause or not re.search(r"\w", told) or repeats:
         return answer
+    if _has_verb_of(asked.clause, told):
+        return answer
     opening = _OPENING.match(told)
     if opening and _asks_yes_or_no(asked):
         return _sentence(asked, _resolved(asked, told, opening))
@@ -314,6 +326,25 @@ def polarity(text: str) -> bool | None:
     """
     opening = _OPENING.match(text)
     return None if opening is None else opening["no"] is None
+
+
+def _has_verb_of(question: str, answer: str) -> bool:
+    """Tells whether an answer says the verb of a question anew: ``does it cost``, ``it costs``.
+
+    Of "Pro costs $20" no word shows that "costs" is a verb. Its question does, which has "do"
+    before the subject and the base form behind it.
+    """
+    auxiliary = _DO.search(question)
+    if auxiliary is None:
+        return False
+    asked = [each.casefold() for each in _WORDS.findall(question[auxiliary.end() :])]
+    said = [each.casefold() for each in _WORDS.findall(answer)]
+    verbs = {each + ending: each for each in asked for ending in _INFLECTED}
+    return any(
+        subject in asked and verbs[verb] in asked[asked.index(subject) + 1 :]
+        for subject, verb in pairwise(said)
+        if verb in verbs
+    )
 
 
 def _has_finite_verb(text: str) -> bool:

@@ -12,8 +12,10 @@ from claimspan.text.tables import read_table
 __all__ = [
     "AUXILIARIES",
     "BASE_VERBS",
+    "BE",
     "DO",
     "NOUN_LIKE_VERBS",
+    "PREPOSITIONS",
     "Clause",
     "Posed",
     "posed",
@@ -40,11 +42,13 @@ BASE_VERBS: Final = NOUN_LIKE_VERBS | _ENGLISH["verbs"]
 DO: Final = frozenset({"do", "does", "did"})
 """Auxiliaries before the base form of a verb: ``did X acquire``."""
 
-_BE: Final = frozenset({"is", "are", "was", "were", "am"})
+BE: Final = frozenset({"is", "are", "was", "were", "am"})
+"""Forms of ``be`` that open a question."""
+
 _HAVE: Final = frozenset({"has", "have", "had"})
 _MODALS: Final = frozenset({"can", "could", "may", "might", "will", "would", "shall", "should",
                             "must"})  # fmt: skip
-AUXILIARIES: Final = DO | _BE | _HAVE | _MODALS
+AUXILIARIES: Final = DO | BE | _HAVE | _MODALS
 """Verbs that open a yes-or-no question."""
 
 _PRONOUNS: Final = frozenset(
@@ -57,7 +61,9 @@ _DETERMINERS: Final = (
     | _DEMONSTRATIVES
     | frozenset("my your his her its our their any some each every no another all both".split())
 )
-_PREPOSITIONS: Final = _ENGLISH["prepositions"]
+PREPOSITIONS: Final = _ENGLISH["prepositions"]
+"""Words that open a place, a time or a relation."""
+
 _BEGINNINGS: Final = _ENGLISH["adverbs"] | _ENGLISH["adjectives"]
 _ADVERBS: Final = _ENGLISH["adverbs"]
 _PARTICIPLE: Final = re.compile(r"[a-z-]+[^e]ed")
@@ -111,7 +117,7 @@ def _subject_end(auxiliary: str, words: Sequence[str], lowered: Sequence[str]) -
         return None
     if lowered[0] in _PRONOUNS:
         return 1
-    if auxiliary in _BE:
+    if auxiliary in BE:
         return _end_before_complement(words, lowered)
     if auxiliary in _HAVE:
         return _end_before(lowered, _is_participle)
@@ -123,13 +129,13 @@ def _end_before_complement(words: Sequence[str], lowered: Sequence[str]) -> int 
     strong = _end_before(lowered, _is_complement)
     article = next(
         (at for at in range(1, len(words))
-         if lowered[at] in _ARTICLES and lowered[at - 1] not in _PREPOSITIONS), None,
+         if lowered[at] in _ARTICLES and lowered[at - 1] not in PREPOSITIONS), None,
     )  # fmt: skip
     sure = [at for at in (strong, article) if at is not None]
     if sure:
         return min(sure)
     preposition = next(
-        (at for at, word in enumerate(lowered) if at and word in _PREPOSITIONS - {"of"}), None
+        (at for at, word in enumerate(lowered) if at and word in PREPOSITIONS - {"of"}), None
     )
     if preposition is not None:
         return preposition
@@ -148,7 +154,7 @@ def _is_complement(word: str) -> bool:
 def _end_before(lowered: Sequence[str], begins: Callable[[str], bool]) -> int | None:
     """Returns the first place behind the subject's own words at which ``begins`` holds."""
     for at in range(1, len(lowered)):
-        if lowered[at - 1] not in _DETERMINERS | _PREPOSITIONS and begins(lowered[at]):
+        if lowered[at - 1] not in _DETERMINERS | PREPOSITIONS and begins(lowered[at]):
             return at
     return None
 
@@ -157,7 +163,7 @@ def _end_before_verb(lowered: Sequence[str]) -> int | None:
     """Returns the place of the base form that belongs to ``do``, ``did`` or ``can``."""
     for at in range(1, len(lowered)):
         word = lowered[at]
-        if lowered[at - 1] in _DETERMINERS | _PREPOSITIONS:
+        if lowered[at - 1] in _DETERMINERS | PREPOSITIONS:
             continue
         if word in _ADVERBS or word == "be":
             return at
@@ -173,7 +179,7 @@ def _is_part_of_compound(lowered: Sequence[str], at: int) -> bool:
     if following in BASE_VERBS:
         return True
     for word in lowered[at + 1 : at + 1 + _MAX_COMPOUND]:
-        if word in _PREPOSITIONS | _DETERMINERS:
+        if word in PREPOSITIONS | _DETERMINERS:
             return False
         if word in BASE_VERBS - NOUN_LIKE_VERBS:
             return True
