@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, NamedTuple
@@ -150,7 +150,7 @@ def read_call(request: Sequence[object], response: Sequence[object]) -> ModelCal
     counted = [*_values(_USAGES, response), *response]
     firsts = [each[0] for each in _values(["choices"], response) if is_list(each) and each]
     # OpenAI's responses say so in place of a finish reason, and only of a reply that is cut.
-    cut = [*_values(["incomplete_details"], response)]
+    cut = _values(["incomplete_details"], response)
     return ModelCall(
         named_text(_IDS, response),
         named_text(_MODELS, response),
@@ -189,14 +189,19 @@ def _parameter(name: str, sources: Iterable[object]) -> float | None:
     return next((each for each in numbers if math.isfinite(each)), None)
 
 
-def _values(names: Sequence[str], sources: Iterable[object]) -> Iterator[object]:
+def _values(names: Sequence[str], sources: Iterable[object]) -> list[object]:
     """The values that sources have for some names, each with that of its first name first."""
+    # Not a generator, and no comprehension: each of its steps is a call, and a reply is asked often.
+    found: list[object] = []
     for source in sources:
         if is_mapping(source):  # asked once: most have none of the names
-            yield from [source[name] for name in names if name in source]
+            for name in names:
+                if name in source:
+                    found.append(source[name])
         elif source is not None:
-            found = (value_of(source, name) for name in names)
-            yield from (each for each in found if each is not None)
+            values = (value_of(source, name) for name in names)
+            found += (each for each in values if each is not None)
+    return found
 
 
 def value_of(source: object, name: str, default: object = None) -> object:
