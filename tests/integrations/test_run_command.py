@@ -30,7 +30,18 @@ from claimspan_tracing.trace_file.records import read_trace_file
 from judge_server import judge_server
 from otlp_receiver import receiver
 
-PIPELINES: Final = Path(__file__).parents[1] / "support" / "run_pipelines.py"
+PIPELINES: Final = Path(__file__).parents[1] / "support"
+FILES: Final = {
+    **dict.fromkeys(
+        ("chain", "keyed_chain", "graph", "messages_graph", "make_chain"), "run_chains"
+    ),
+    **dict.fromkeys(("ask_chain", "beside_a_chain", "retrieval", "slow_chain"), "run_chains"),
+    **dict.fromkeys(("engine", "streaming_engine", "make_engine", "workflow"), "run_engines"),
+    **dict.fromkeys(("chat_engine", "make_chat_engine"), "run_engines"),
+    "pipeline": "run_haystack",
+}
+"""The files of the pipelines that load a framework, which takes seconds; the others load none."""
+
 DEADLINE: Final = 120.0
 RIGHT: Final = 0.5
 """Faithfulness of the answers: one claim of two is in the first passage."""
@@ -55,8 +66,12 @@ def dataset(tmp_path: Path) -> Path:
     return write(tmp_path / "dataset.jsonl", rows)
 
 
+def named(name: str) -> str:
+    return f"{PIPELINES / FILES.get(name, 'run_functions')}.py:{name}"
+
+
 def command(name: str, dataset: Path, *options: str) -> list[str]:
-    called = ["-m", "claimspan", "run", f"{PIPELINES}:{name}", str(dataset)]
+    called = ["-m", "claimspan", "run", named(name), str(dataset)]
     return [sys.executable, *called, "--judge", "lexical", *options]
 
 
@@ -168,11 +183,11 @@ def test_a_chat_engine_begins_a_conversation_with_each_question(dataset: Path) -
 
 def test_a_module_is_found_by_its_dotted_name(dataset: Path) -> None:
     ended = subprocess.run(
-        [sys.executable, "-m", "claimspan", "run", "run_pipelines:chain", str(dataset), "--json"],
+        [sys.executable, "-m", "claimspan", "run", "run_chains:chain", str(dataset), "--json"],
         capture_output=True,
         text=True,
         timeout=DEADLINE,
-        cwd=PIPELINES.parent,
+        cwd=PIPELINES,
         env={**os.environ, "CLAIMSPAN_JUDGE": "lexical"},
         check=False,
     )
@@ -319,7 +334,7 @@ def test_a_run_leaves_nothing_behind_in_its_process(name: str, dataset: Path) ->
     provider, handlers = get_tracer_provider(), llama_index_handlers()
     slot, context = tracer.actual_tracer, get_current()
     settings = RunSettings(
-        pipeline=f"{PIPELINES}:{name}",
+        pipeline=named(name),
         inputs={},
         judge="lexical",
         judge_options=(),
