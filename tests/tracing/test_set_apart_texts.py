@@ -48,6 +48,14 @@ CODE = (
 )
 FORM = '{"answer": "how high the tower is", "unit": "metres"}'
 LOUD = "The food was great, and so was everything else in that place."
+ORDERS = (
+    "Answer in at most three sentences, and always be polite to customers.",
+    "Never mention competitors of our company in any answer, or their names.",
+)
+TAGGED_ORDERS, TAGGED_EXAMPLES = (
+    "\n".join(f"<text>{each}</text>" for each in texts) + "\n"
+    for texts in (ORDERS, (LOUD, LOUD.replace("food", "wine")))
+)
 
 
 @pytest.mark.parametrize(
@@ -62,6 +70,12 @@ LOUD = "The food was great, and so was everything else in that place."
         f"Here is an example:\nText: {LOUD}\nMood: good\n\n{{1}}",
         f"Human: a text:\n```\n{LOUD}\n```\nAI: Fine.\nHuman: {{1}}",
         f"AI: Send me the text.\nHuman: ```\n{LOUD}\n```\n{{1}}",
+        f"{TAGGED_ORDERS}\n{{1}}",
+        f"[1] {ORDERS[0]}\n[2] {ORDERS[1]}\n\n{{1}}",
+        f"{TAGGED_EXAMPLES}\nThe texts above are examples of our style.\n\n{{1}}",
+        f"Follow the examples in tone.\nBe brief.\nBe exact.\n{TAGGED_EXAMPLES}\n{{1}}",
+        f'```\n["{ORDERS[0]}", "Do not mention prices"]\n```\n{{1}}',
+        f'```\n[{{"role": "assistant", "content": "{LOUD}"}}]\n```\n{{1}}',
         "Text: {1}",
         "```{1}```",
         "Answer politely, and in at most three sentences, please.\n\n{1}",

@@ -191,7 +191,7 @@ def _parameter(name: str, sources: Iterable[object]) -> float | None:
 
 def _values(names: Sequence[str], sources: Iterable[object]) -> list[object]:
     """The values that sources have for some names, each with that of its first name first."""
-    # Not a generator, and no comprehension: each of its steps is a call, and a reply is asked often.
+    # Not a generator: each of its steps is a call, and a reply is asked often.
     found: list[object] = []
     for source in sources:
         if is_mapping(source):  # asked once: most have none of the names

@@ -220,10 +220,10 @@ def written_evidence(
     asking = [text for text in read if asked in text and text.strip() != asked]
     looked_at = [text for text in [*asking, *system] if not _TURN.search(text)]
     blocks = {text: read.get(text) or _blocks(text, asked) for text in looked_at}
-    set_apart = [each for found in blocks.values() if (each := _set_apart(found, asked))]
+    lists = (_list_in(text, blocks[text], asked) for text in blocks)
     return (
-        next((each for each in set_apart if len(each) > 1), list[str]())
-        or _only_one(text for each in set_apart for text in each)
+        next(filter(None, lists), list[str]())
+        or _only_one(_set_apart(blocks[text], asked) for text in blocks)
         or _only_one(_before(text, asked) for text in asking if text in blocks)
     )
 
@@ -237,31 +237,34 @@ def _named(blocks: Sequence[_Block]) -> list[str]:
     return found if any(len(each) >= MIN_EVIDENCE for each in found) else []
 
 
-def _set_apart(blocks: Sequence[_Block], query: str) -> list[str]:
-    """The first block that may be material, or the first list of them.
-
-    Those in tags of one name, or behind numbers, are a list; of what else is there twice each may
-    be an example.
-    """
-    alike: dict[str, list[_Block]] = {}
-    for each in blocks:
-        alike.setdefault(each.sort, []).append(each)
-    groups = sorted(alike.items(), key=lambda named: len(named[1]) < 2)
-    for sort, group in groups[:MAX_BLOCKS]:
-        is_list = len(group) > 1 and (sort == NUMBER or sort.startswith("<"))
-        roles = {_Role.TEXT} if is_list else {_Role.TEXT, None}
-        if (len(group) > 1 and not is_list) or not {each.role for each in group} <= roles:
+def _list_in(text: str, blocks: Sequence[_Block], query: str) -> list[str]:
+    """The texts that stand each between tags of one name, or behind a number."""
+    lists: dict[str, list[str]] = {}
+    for block in blocks:
+        is_listed = block.sort == NUMBER or block.sort.startswith("<")
+        if is_listed and block.role is _Role.TEXT and block.text:
+            lists.setdefault(block.sort, []).append(block.text)
+    for found in [found[:MAX_BLOCKS] for found in lists.values()][:MAX_BLOCKS]:
+        is_other = any(query in each or _is_order(each) for each in found)
+        if is_other or not any(_is_material(each, query) for each in found):
             continue
-        texts = [each.text for each in group[:MAX_BLOCKS] if each.text]
-        texts = texts if is_list else [_without_orders(text.strip('"').strip()) for text in texts]
-        is_whole = not any(query in each for each in texts)
-        if (
-            is_whole
-            and _leads_to_material(group[0].lead, is_list)
-            and any(_is_material(each, query) for each in texts)
-        ):
-            return texts
+        outside = text
+        for each in found:
+            outside = outside.replace(each, " ", 1)
+        if not _EXAMPLE.search(outside):
+            return found
     return []
+
+
+def _set_apart(blocks: Sequence[_Block], query: str) -> str:
+    """The first block that may be material; of what is there twice each may be an example."""
+    times = Counter(each.sort for each in blocks)
+    for each in blocks:
+        may_be = each.role in (_Role.TEXT, None) and times[each.sort] == 1
+        block = _without_orders(each.text.strip('"').strip()) if may_be else ""
+        if _is_material(block, query) and _leads_to_material(each.lead):
+            return block
+    return ""
 
 
 def _only_one(found: Iterable[str]) -> list[str]:
@@ -501,6 +504,9 @@ def _trimmed(text: str, is_enclosed: bool) -> str:
     if is_enclosed:
         return _QUOTE_SIGN.sub("", text).strip() if text.lstrip().startswith(">") else text.strip()
     lines = [*_SIGN_LINE.finditer(text)]
+    if lines and len(lines) > 1 and not text[: lines[0].start()].strip():
+        text = text[lines[0].end() : lines[-1].start()]
+        lines = []
     for line in reversed(lines):
         behind = text[line.end() :].strip()
         if behind and not _is_order(behind) and not behind.endswith(":"):
@@ -536,20 +542,19 @@ def _is_material(block: str, query: str) -> bool:
     """Whether a block may be what a model is to answer from: no code, no question, no order."""
     if len(block) < MIN_EVIDENCE or query in block or block in query:
         return False
+    if block.startswith(("{", "[{", '["')) or _is_order(block):
+        return False
     lines = [line for line in block.split("\n") if line.strip()]
     return sum(_CODE.search(line) is not None for line in lines) <= MAX_CODE * len(lines)
 
 
-def _leads_to_material(lead: str, is_list: bool) -> bool:
-    """Whether the words before a block say that it is material, or there are none.
-
-    Those before a list need say nothing.
-    """
+def _leads_to_material(lead: str) -> bool:
+    """Whether the words before a block say that it is material, or there are none."""
     before = lead.rstrip()[-MAX_LEAD:]
     *others, last = before.split("\n")
     if _ELSEWHERE.search(last) or _EXAMPLE.search(" ".join(others[-2:])):
         return False
-    return is_list or not before or _LEADS.search(before) is not None
+    return not before or _LEADS.search(before) is not None
 
 
 _HEADING: Final = re.compile(r"[^\n]{1,80}:\s*|\s*#{1,6}\s[^\n]{1,80}|\s*\*\*[^\n*]{1,80}\*\*\s*")
