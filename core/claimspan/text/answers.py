@@ -90,10 +90,8 @@ def _names_attribute(label: str, question: str) -> bool:
 _PERSON: Final = {"i": "you", "me": "you", "my": "your", "mine": "yours", "myself": "yourself",
            "you": "we", "your": "our", "yours": "ours"}  # fmt: skip
 # "What is it used for" has its verb behind it.
-_WHAT: Final = re.compile(
-    rf"what (?P<verb>is|are|was|were) (?P<noun>.+)(?<! of)(?<! {')(?<! '.join(sorted(PREPOSITIONS))})",
-    re.I,
-)
+_COMPLETE: Final = "".join(f"(?<! {each})" for each in ("of", *sorted(PREPOSITIONS)))
+_WHAT: Final = re.compile(rf"what (?P<verb>is|are|was|were) (?P<noun>.+){_COMPLETE}", re.I)
 _WHO: Final = re.compile(rf"who (?!(?:{'|'.join(sorted(AUXILIARIES - BE))})\b)(?P<did>.+)", re.I)
 _YOURS: Final = {"am": "are", "was": "were"}
 
