@@ -19,6 +19,8 @@ from claimspan.verdicts import Claim, Label, Verdict, VerdictMatrix
 from claimspan_local_weights import FOLDER
 
 JUDGE = LocalJudge()
+DECIDED = LocalJudge(sure_from=0.5)
+"""Leaves nothing undecided."""
 
 PASSAGE = (
     "The Danube rises in the Black Forest of Germany. It flows southeast for 2,850 km before it "
@@ -30,8 +32,8 @@ def _check(claims: list[str], references: list[str], judge: LocalJudge = JUDGE) 
     return asyncio.run(judge.check([Claim(text=claim) for claim in claims], references))
 
 
-def _verdict(claim: str, reference: str) -> Verdict:
-    verdict = _check([claim], [reference])[0][0]
+def _verdict(claim: str, reference: str, judge: LocalJudge = JUDGE) -> Verdict:
+    verdict = _check([claim], [reference], judge)[0][0]
     assert verdict is not None
     return verdict
 
@@ -94,7 +96,34 @@ def test_what_a_chunk_says_is_entailed(claim: str) -> None:
     ],
 )
 def test_what_a_chunk_denies_is_not_entailed(claim: str) -> None:
-    assert _verdict(claim, PASSAGE).label != Label.ENTAILED
+    assert _verdict(claim, PASSAGE, DECIDED).label != Label.ENTAILED
+
+
+@pytest.mark.parametrize(
+    ("claim", "reference"),
+    [
+        ("The river flows for 1,200 km.", PASSAGE),
+        (
+            "FlexiSave pays 4.2% interest per year on balances up to €50,000.",
+            "The FlexiSave account pays 2.4% interest per year on balances up to €50,000.",
+        ),
+    ],
+)
+def test_a_number_that_a_chunk_gives_otherwise_is_never_entailed_and_at_most_unsure(
+    claim: str, reference: str
+) -> None:
+    left_open = _check([claim], [reference])[0][0]
+
+    assert _verdict(claim, reference, DECIDED).label != Label.ENTAILED
+    assert left_open is None or left_open.label != Label.ENTAILED
+
+
+def test_a_value_in_another_form_is_read_as_the_chunk_has_it() -> None:
+    chunk = "A guided tour in English starts at 3 pm. Take 500 mg of salt for each litre."
+
+    assert _verdict("The tour in English starts at 15:00.", chunk).label is Label.ENTAILED
+    assert _verdict("Take 0.5 g of salt for each litre.", chunk).label is Label.ENTAILED
+    assert _verdict("The tour in English starts at 16:00.", chunk, DECIDED).label != Label.ENTAILED
 
 
 def test_another_matter_is_neutral() -> None:

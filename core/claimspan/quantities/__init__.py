@@ -21,9 +21,9 @@ from claimspan.quantities.bare import (
 from claimspan.quantities.conflicts import (
     ConflictKind,
     ValueConflict,
+    as_written,
     equal_values,
     value_conflicts,
-    with_values,
 )
 from claimspan.quantities.reading import Values, read_values
 from claimspan.quantities.relations import Asked, asked_value, is_same_value
@@ -38,6 +38,7 @@ __all__ = [
     "StatedValues",
     "ValueConflict",
     "Values",
+    "as_written",
     "asked_value",
     "check_value",
     "equal_values",
@@ -46,5 +47,4 @@ __all__ = [
     "read_values",
     "telling_values",
     "value_conflicts",
-    "with_values",
 ]

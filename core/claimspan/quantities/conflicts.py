@@ -18,14 +18,13 @@ from claimspan.quantities.relations import (
     time_relation,
 )
 from claimspan.quantities.stated import Sentence, StatedValues
-from claimspan.verdicts import Label, Verdict
 
 __all__ = [
     "ConflictKind",
     "ValueConflict",
+    "as_written",
     "equal_values",
     "value_conflicts",
-    "with_values",
 ]
 
 ConflictKind = Literal["number", "date", "unit", "missing"]
@@ -39,8 +38,6 @@ _SOME_TOPIC: Final = 0.3
 _SAME_SENTENCE: Final = 0.8
 # If the claim's value stands elsewhere, only a copy of a sentence shows that it was changed.
 _COPIED: Final = 0.9
-# The share of claims in the tune halves with such a value that people did not call entailed.
-_NOT_ENTAILED: Final = 0.82
 # What has more values is a table. Of a claim, the first are compared.
 _MOST_CLAIMED: Final = 40
 # Shorter stems that begin alike are mostly other words.
@@ -83,43 +80,8 @@ def value_conflicts(claim: StatedValues, reference: StatedValues) -> Iterator[Va
             yield ValueConflict(kind, each.start, each.end)
 
 
-def with_values(
-    verdict: Verdict,
-    claim: StatedValues,
-    reference: StatedValues,
-    question: StatedValues | None = None,
-) -> Verdict:
-    """Lowers p(entailed) of a claim with a value that the reference does not give.
-
-    A model that reads words misses a changed digit. What it takes for entailed goes to contradicted
-    if the reference gives another value for the same thing, and to neutral if it gives none.
-
-    Args:
-        verdict: A verdict with probabilities.
-        claim: The values of the claim.
-        reference: The values of the reference.
-        question: The values of the question that the reference answers, which it need not repeat;
-            None for a passage.
-    """
-    conflicts = list(value_conflicts(claim, reference))
-    given = set(equal_values(claim, question)) if conflicts and question is not None else ()
-    kinds = {each.kind for each in conflicts if (each.start, each.end) not in given}
-    if not kinds:
-        return verdict
-    entailed = (verdict.entailed or 0.0) * (1 - _NOT_ENTAILED)
-    moved = (verdict.entailed or 0.0) - entailed
-    neutral, contradicted = verdict.neutral or 0.0, verdict.contradicted or 0.0
-    if kinds == {"missing"}:
-        neutral += moved
-    else:
-        contradicted += moved
-    by_label = {Label.ENTAILED: entailed, Label.NEUTRAL: neutral, Label.CONTRADICTED: contradicted}
-    label = max(by_label, key=by_label.__getitem__)
-    return Verdict(label=label, entailed=entailed, neutral=neutral, contradicted=contradicted)
-
-
-def equal_values(claim: StatedValues, reference: StatedValues) -> Iterator[tuple[int, int]]:
-    """Yields the places of a claim's values that a reference gives in any form.
+def equal_values(claim: StatedValues, reference: StatedValues) -> Iterator[tuple[Item, Item]]:
+    """Yields the values of a claim that a reference gives in any form, each beside that form.
 
     Only sentences with some of the claim's other words count: a page has many numbers.
     """
@@ -131,8 +93,34 @@ def equal_values(claim: StatedValues, reference: StatedValues) -> Iterator[tuple
         for given in sentence.values
     ]
     for each in claim.whole.values[:_MOST_CLAIMED]:
-        if any(_relation(each, given) == "same" for given in near):
-            yield each.start, each.end
+        for given in near:
+            if _relation(each, given) == "same":
+                yield each, given
+                break
+
+
+def as_written(claim: StatedValues, reference: StatedValues) -> str:
+    """Returns a claim with the values that a reference gives in another form in that form.
+
+    A model that reads words takes "15:00" for another time than "3 pm", and "0.5 g" for another
+    mass than "500 mg".
+    """
+    written, lowered = claim.text, reference.text.casefold()
+    for claimed, given in reversed(list(equal_values(claim, reference))):
+        is_there = written[claimed.start : claimed.end].casefold() in lowered
+        if not is_there and _is_whole(claimed, given):
+            form = reference.text[given.start : given.end]
+            written = written[: claimed.start] + form + written[claimed.end :]
+    return written
+
+
+def _is_whole(claimed: Item, given: Item) -> bool:
+    """Tells whether an equal value says all that the claim's does: its unit, its noun, its day."""
+    if isinstance(claimed, Date) and isinstance(given, Date):
+        return claimed.day is not None
+    if isinstance(claimed, Amount) and isinstance(given, Amount):
+        return claimed.unit == given.unit and (bool(given.unit) or claimed.noun == given.noun)
+    return True
 
 
 # --- what a sentence says against a value ---------------------------------------------------------

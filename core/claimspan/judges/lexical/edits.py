@@ -709,9 +709,6 @@ class Kind(NamedTuple):
     is_value: bool = False
     """Whether an equal value in the same place is no such edit, as ``zero`` is a negation."""
 
-    is_sure: bool = False
-    """Whether words are surer of it than a small model that reads."""
-
     if_denied: bool = False
     """Whether it is looked for in a claim that denies something: what ``is not American`` says is
     supported by another value, not contradicted."""
@@ -733,24 +730,20 @@ EDITS: Final[Mapping[str, Kind]] = {
     "number copied": Kind(_number_copied, 0.97, is_given=True, is_value=True, if_denied=True),
     "negation": Kind(_claim_denies, 0.85, if_denied=True),
     "denial": Kind(_sentence_denies, 0.8),
-    "negation copied": Kind(_negated_copy, 0.97, is_value=True, is_sure=True, if_denied=True),
-    "opposite": Kind(_opposite_beside, 0.75, is_sure=True),
-    "opposite copied": Kind(_opposite_copied, 0.97, is_sure=True, if_denied=True),
-    "prefix": Kind(_denied_form, 0.8, is_sure=True),
+    "negation copied": Kind(_negated_copy, 0.97, is_value=True, if_denied=True),
+    "opposite": Kind(_opposite_beside, 0.75),
+    "opposite copied": Kind(_opposite_copied, 0.97, if_denied=True),
+    "prefix": Kind(_denied_form, 0.8),
     "name": Kind(_name_behind, 0.85, is_given=True),
-    "name copied": Kind(
-        _name_copied, 0.97, is_given=True, is_value=True, is_sure=True, if_denied=True
-    ),
-    "agent": Kind(_other_agent, 0.8, is_sure=True),
+    "name copied": Kind(_name_copied, 0.97, is_given=True, is_value=True, if_denied=True),
+    "agent": Kind(_other_agent, 0.8),
     "nationality": Kind(_other_nationality, 0.92, is_given=True),
-    "missing name": Kind(_missing_name, 0.35, says_more=True, is_value=True, is_sure=True),
-    "quantifier": Kind(_generalises, 0.6, says_more=True, is_sure=True),
-    "quantifier copied": Kind(_all_for_some, 0.97, says_more=True, is_sure=True, if_denied=True),
-    "characters copied": Kind(
-        _characters_copied, 0.8, says_more=True, is_sure=True, if_denied=True
-    ),
-    "order": Kind(_exchanged, 0.97, is_sure=True, if_denied=True),
-    "sides": Kind(_swapped_sides, 0.8, is_sure=True, if_denied=True),
+    "missing name": Kind(_missing_name, 0.35, says_more=True, is_value=True),
+    "quantifier": Kind(_generalises, 0.6, says_more=True),
+    "quantifier copied": Kind(_all_for_some, 0.97, says_more=True, if_denied=True),
+    "characters copied": Kind(_characters_copied, 0.8, says_more=True, if_denied=True),
+    "order": Kind(_exchanged, 0.97, if_denied=True),
+    "sides": Kind(_swapped_sides, 0.8, if_denied=True),
 }
 """All kinds of edits; those without a finder are of values, which ``claimspan.quantities``
 compares."""

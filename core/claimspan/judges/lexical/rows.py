@@ -76,8 +76,8 @@ class ClaimedValues:
 
         ``1.2 million`` in a claim and ``1,200,000`` in a reference share no word, but are equal.
         """
-        places = equal_values(self._stated, reference)
-        return frozenset[str]().union(*(self._stems(start, end) for start, end in places))
+        equal = equal_values(self._stated, reference)
+        return frozenset[str]().union(*(self._stems(each.start, each.end) for each, _ in equal))
 
     def _stems(self, start: int, end: int) -> Set[str]:
         return frozenset([token.stem for token in tokenize(self._stated.text[start:end])])

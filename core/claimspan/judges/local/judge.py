@@ -104,7 +104,7 @@ class LocalJudge(SparseJudge):
         *,
         language: str | None = None,
         threads: int = 1,
-        sure_from: float = 0.58,
+        sure_from: float = 0.6,
         known_bytes: int = KNOWN_BYTES,
     ) -> None:
         """Creates a judge; the weights are loaded by the first check.
@@ -165,7 +165,7 @@ class LocalJudge(SparseJudge):
     @property
     def version(self) -> str:
         """Version of the verdicts; changes with weights, constants and the lexical judge."""
-        return f"8+lexical.{self._lexical.version}"
+        return f"9+lexical.{self._lexical.version}"
 
     @property
     def pairs(self) -> PairCounts:

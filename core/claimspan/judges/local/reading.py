@@ -21,16 +21,18 @@ from claimspan.judges.lexical.cells import (
     gather_sentences,
     wanted_of,
 )
-from claimspan.judges.lexical.coverage import Corpus, Reference, Wording
-from claimspan.judges.lexical.edits import EDITS, any_edit, find_edits
-from claimspan.judges.lexical.rows import ClaimedValues
 from claimspan.judges.local.background import Stop
 from claimspan.judges.local.cross_encoder import Reading, TextPair
 from claimspan.judges.protocol import AnswerText, Cell
-from claimspan.quantities import StatedValues, equal_values, is_bare_value, with_values
+from claimspan.quantities import (
+    StatedValues,
+    as_written,
+    equal_values,
+    is_bare_value,
+    value_conflicts,
+)
 from claimspan.text.languages import detect_language
 from claimspan.text.markdown import every_sentence
-from claimspan.text.words import tokenize
 from claimspan.verdicts import Label, Verdict
 
 __all__ = [
@@ -60,7 +62,7 @@ class VerdictRegression(NamedTuple):
     """Logistic regressions of people's labels on the features of a cell."""
 
     full: Rows
-    """Weights for all features of ``cell_features``, shape ``(3, 6)``."""
+    """Weights for all features of ``cell_features``, shape ``(3, 9)``."""
 
     lexical: Rows
     """Weights for ``_lexical_features`` alone, shape ``(3, 3)``."""
@@ -73,7 +75,7 @@ class VerdictRegression(NamedTuple):
         return cls(full, lexical)
 
     def verdict(self, features: Sequence[float]) -> Verdict:
-        """Returns the calibrated verdict for the five features of a cell, or the lexical two."""
+        """Returns the calibrated verdict for the eight features of a cell, or the lexical two."""
         rows = self.full if len(features) + 1 == len(self.full[0]) else self.lexical
         inputs = (*features, 1.0)
         scores = [math.fsum(w * x for w, x in zip(row, inputs, strict=True)) for row in rows]
@@ -81,11 +83,15 @@ class VerdictRegression(NamedTuple):
 
 
 def _softmax_verdict(scores: Sequence[float]) -> Verdict:
-    """Returns the verdict whose probabilities are the softmax of three scores."""
+    """Returns the verdict whose probabilities are the softmax of three scores.
+
+    Its label is "entailed" from one half on: what is more probably not entailed is never called so.
+    """
     largest = max(scores)
     powers = [math.exp(score - largest) for score in scores]
     entailed, neutral, contradicted = (power / math.fsum(powers) for power in powers)
-    label = _LABELS[max(range(3), key=powers.__getitem__)]
+    other = Label.NEUTRAL if neutral >= contradicted else Label.CONTRADICTED
+    label = Label.ENTAILED if entailed >= 0.5 else other
     return Verdict(label=label, entailed=entailed, neutral=neutral, contradicted=contradicted)
 
 
@@ -107,14 +113,20 @@ def cell_features(verdict: Verdict, logits: Sequence[float]) -> tuple[float, ...
         logits: The cross-encoder's: entailed, neutral, contradicted.
 
     Returns:
-        Five numbers: the two lexical features; log-odds of entailment; log-odds of contradiction
-        against neutral, and against both others.
+        Eight numbers: the two lexical features; log-odds of entailment; log-odds of contradiction
+        against neutral, and against both others; and three of them saturated (about the claim,
+        entailed, contradicted), since the step from even odds to sure tells more than the next one.
     """
+    about, denied = _lexical_features(verdict)
+    entailed = _odds_against_rest(logits, _ENTAILED)
+    contradicted = _odds_against_rest(logits, _CONTRADICTED)
     return (
-        *_lexical_features(verdict),
-        _odds_against_rest(logits, _ENTAILED),
+        about,
+        denied,
+        entailed,
         logits[_CONTRADICTED] - logits[_NEUTRAL],
-        _odds_against_rest(logits, _CONTRADICTED),
+        contradicted,
+        *(math.tanh(odds / 2) for odds in (about, entailed, contradicted)),
     )
 
 
@@ -245,58 +257,6 @@ def _spans(lengths: Sequence[int]) -> Iterator[tuple[int, int]]:
             start += 1
 
 
-# --- changes --------------------------------------------------------------------------------------
-
-# A small cross-encoder sees the same words and calls the claim entailed, though two names changed
-# places, "all" stands for "some", or a prefix denies the verb.
-
-# ``EDITS`` says of which kinds words are surer. Numbers and units are left to the value check: it
-# knows equal ones. Of what is denied, and of names that stand in no copy, the model judges better.
-
-
-def _with_changes(
-    verdict: Verdict, claim: str, reference: Reference, stated: StatedValues
-) -> Verdict:
-    """Returns a verdict by what one change in a copied sentence says against it.
-
-    Such a change lowers p(entailed); the rest goes to contradicted, or to neutral if the claim only
-    says more.
-    """
-    if verdict.entailed is None:
-        return verdict
-    tokens = Wording(tokenize(claim, reference.language))
-    support = reference.support(Corpus([reference]).weights(tokens))
-    edits = [each for each in find_edits(tokens, support) if EDITS[each.kind].is_sure]
-    same: Set[str] = frozenset()
-    if any(EDITS[each.kind].is_value for each in edits):  # "Celsius" is no other name than "C"
-        same = ClaimedValues(StatedValues(claim)).equal_stems(stated) - support.sentence.stems
-    kinds = {each.kind for each in edits if not (EDITS[each.kind].is_value and each.stem in same)}
-    if not kinds:
-        return verdict
-    entailed = verdict.entailed * (1 - any_edit(kinds))
-    denied = (verdict.entailed - entailed) if not all(EDITS[k].says_more for k in kinds) else 0.0
-    contradicted = (verdict.contradicted or 0.0) + denied
-    neutral = 1 - entailed - contradicted
-    by_label = {
-        Label.ENTAILED: entailed,
-        Label.NEUTRAL: neutral,
-        Label.CONTRADICTED: contradicted,
-    }
-    return Verdict(
-        label=max(by_label, key=by_label.__getitem__),
-        entailed=entailed,
-        neutral=neutral,
-        contradicted=contradicted,
-    )
-
-
-def _is_restated(claim: str, reference: str, stated: StatedValues) -> bool:
-    """Tells whether a claim has a value of the reference in another form: ``500 mg``, ``0.5 g``."""
-    lowered = reference.casefold()
-    places = equal_values(StatedValues(claim), stated)
-    return any(claim[start:end].casefold() not in lowered for start, end in places)
-
-
 # --- what is read ---------------------------------------------------------------------------------
 
 # References are read in the order of their promise. After so many in a row that are less probable
@@ -309,6 +269,8 @@ def _is_restated(claim: str, reference: str, stated: StatedValues) -> bool:
 # any reference in five of ten sets.
 PATIENCE: Final = 2
 _HOPELESS_BELOW: Final = 0.2
+# What no label carries: the judge is as sure of a claim as of its contrary.
+_UNSURE: Final = 0.5
 # People call each of the 113 claims of the tune halves entailed that are a sentence of their
 # reference word for word. One wrong in a hundred is what so many can show.
 _QUOTED: Final = Verdict(label=Label.ENTAILED, entailed=0.98, neutral=0.01, contradicted=0.01)
@@ -344,6 +306,21 @@ Reads: TypeAlias = Generator[Sequence[TextPair], Reading, Decided]
 """Yields the pairs to read next, is sent what the model says of them, and returns the verdicts."""
 
 
+class _Values(NamedTuple):
+    """The values of claims and references, by their places; read when first asked for."""
+
+    claims: Mapping[int, StatedValues]
+    references: Mapping[int, StatedValues]
+
+    @classmethod
+    def of(cls, asked: Question) -> _Values:
+        rows, columns = ({cell[side] for cell in asked.lexical} for side in (0, 1))
+        return cls(
+            {i: StatedValues(asked.claims[i]) for i in rows},
+            {j: StatedValues(asked.references[j]) for j in columns},
+        )
+
+
 @dataclass
 class _Row:
     """A claim in one block, and how far its references are read."""
@@ -374,13 +351,14 @@ def bundled_verdicts(regression: VerdictRegression, asked: Question, stop: Stop)
     ``stop`` is called for each reference that is cut into sentences, and between cells.
     """
     passages = _passages(asked, stop)
+    read = _Values.of(asked)
     verdicts = {
         cell: regression.verdict(_lexical_features(words)) for cell, words in asked.lexical.items()
     }
     n_read, n_cut = 0, 0
     quoted = {(i, j) for i, j in asked.lexical if passages[j].quotes(asked.claims[i])}
     rows = _rows(asked, passages, quoted)
-    while pairs := {cell: pair for cell, pair in _next_pairs(rows, asked, passages)}:
+    while pairs := {cell: pair for cell, pair in _next_pairs(rows, passages, read)}:
         found = yield list(pairs.values())
         n_read, n_cut = n_read + len(pairs), n_cut + sum(found.cut)
         for cell, logits in zip(pairs, found.logits, strict=True):
@@ -388,7 +366,7 @@ def bundled_verdicts(regression: VerdictRegression, asked: Question, stop: Stop)
         for row in rows:
             for cell in row.next_cells():
                 row.note(verdicts[cell].entailed or 0.0)
-    decided = _with_words_alone(verdicts, asked, stop)
+    decided = _with_values(verdicts, asked, read, stop)
     return Decided(decided | dict.fromkeys(quoted, _QUOTED), n_read, n_cut)
 
 
@@ -435,44 +413,50 @@ def _rows(asked: Question, passages: Mapping[int, Passage], quoted: Set[Cell]) -
 
 
 def _next_pairs(
-    rows: Sequence[_Row], asked: Question, passages: Mapping[int, Passage]
+    rows: Sequence[_Row], passages: Mapping[int, Passage], read: _Values
 ) -> Iterator[tuple[Cell, TextPair]]:
     for row in rows:
         for i, j in row.next_cells():
-            window = passages[j].window(row.claim)
-            yield (i, j), (asked.claims[i], _unbroken(window, asked.claims[i]))
+            claim = as_written(read.claims[i], read.references[j])
+            yield (i, j), (claim, _unbroken(passages[j].window(row.claim), claim))
 
 
-def _with_words_alone(verdicts: Verdicts, asked: Question, stop: Stop) -> Verdicts:
-    """Returns the verdicts with what words alone tell.
+def _with_values(verdicts: Verdicts, asked: Question, read: _Values, stop: Stop) -> Verdicts:
+    """Returns the verdicts with what values tell.
 
-    That is all of a bare value, one change in a copied sentence, and the numbers and dates that a
-    reference has otherwise, lacks, or gives in another form.
+    A claim that is a value alone is decided by words. One with a value that its reference does not
+    give, or gives otherwise, is at most unsure: it may be calculated, or changed.
     """
-    stated = {j: StatedValues(asked.references[j]) for j in sorted({j for _, j in asked.lexical})}
+    # Nothing else corrects the model. Rules about changed words, missing values and other forms of
+    # them turned 36 verdicts on the written claims of the fitting part round, and five rightly.
     question = StatedValues(asked.text or "")
-    read: dict[int, Reference] = {}
-    bare = {i for i in {i for i, _ in verdicts} if is_bare_value(asked.claims[i])}
-    decided: Verdicts = {}
+    found: Verdicts = {}
     for (i, j), verdict in verdicts.items():
         # Each cell holds the interpreter's lock for a millisecond or so; others wait for it.
         stop()
-        words = decided[i, j] = asked.lexical[i, j]
-        if i in bare:
-            continue
-        claim, reference = asked.claims[i], asked.references[j]
-        is_answer = isinstance(reference, AnswerText)
-        # The model takes "0.5 g" for another value than "500 mg".
-        is_surer = (words.entailed or 0.0) > (verdict.entailed or 0.0)
-        found = words if is_surer and _is_restated(claim, reference, stated[j]) else verdict
-        if found.label is Label.ENTAILED and not is_answer:
-            if j not in read:
-                read[j] = Reference(reference, asked.language)
-            found = _with_changes(found, claim, read[j], stated[j])
-        decided[i, j] = with_values(
-            found, StatedValues(claim), stated[j], question if is_answer else None
-        )
-    return decided
+        found[i, j] = verdict
+        if is_bare_value(asked.claims[i]):
+            found[i, j] = asked.lexical[i, j]
+        elif (verdict.entailed or 0.0) > _UNSURE:
+            claim, reference = read.claims[i], read.references[j]
+            conflicts = {(each.start, each.end) for each in value_conflicts(claim, reference)}
+            if conflicts and isinstance(asked.references[j], AnswerText):
+                # An answer need not repeat the values of its question.
+                conflicts -= {(each.start, each.end) for each, _ in equal_values(claim, question)}
+            if conflicts:
+                found[i, j] = _unsure(verdict)
+    return found
+
+
+def _unsure(verdict: Verdict) -> Verdict:
+    """Returns a verdict of an entailed claim that does not call it so, and is not sure of it."""
+    neutral = (verdict.neutral or 0.0) + (verdict.entailed or 0.0) - _UNSURE
+    return Verdict(
+        label=Label.NEUTRAL,
+        entailed=_UNSURE,
+        neutral=neutral,
+        contradicted=verdict.contradicted,
+    )
 
 
 def _support(verdict: Verdict) -> float:
