@@ -8,6 +8,7 @@ not break the build, and the loss of a whole kind of answer does.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -25,27 +26,31 @@ pytestmark = pytest.mark.no_cover
 CASES: Final = Path(__file__).parents[1] / "benchmarks" / "realistic"
 
 
+JUDGES: Final[Mapping[str, type[LexicalJudge | LocalJudge]]] = {
+    "LexicalJudge": LexicalJudge,
+    "LocalJudge": LocalJudge,
+}
+
+
 @cache
-def judged(
-    judge: type[LexicalJudge | LocalJudge], name: str
-) -> tuple[tuple[Case, Evaluation], ...]:
+def judged(judge: str, name: str) -> tuple[tuple[Case, Evaluation], ...]:
     """The cases of a set, with what a judge says of each that leaves nothing undecided."""
     cases = read_cases(CASES / f"{name}.jsonl")
-    found = evaluate_many([case.record for case in cases], judge=judge(sure_from=0.5))
+    found = evaluate_many([case.record for case in cases], judge=JUDGES[judge](sure_from=0.5))
     return tuple(zip(cases, found, strict=True))
 
 
 @pytest.mark.parametrize(
     ("judge", "name", "least"),
     [
-        (LexicalJudge, "development", 93),
-        (LexicalJudge, "aside", 81),
-        (LocalJudge, "development", 108),
-        (LocalJudge, "aside", 98),
+        ("LexicalJudge", "development", 93),
+        ("LexicalJudge", "aside", 81),
+        ("LocalJudge", "development", 108),
+        ("LocalJudge", "aside", 98),
     ],
 )
 def test_a_judge_is_right_on_as_many_realistic_answers_as_when_it_was_measured(
-    judge: type[LexicalJudge | LocalJudge], name: str, least: int
+    judge: str, name: str, least: int
 ) -> None:
     found = judged(judge, name)
 
@@ -54,13 +59,13 @@ def test_a_judge_is_right_on_as_many_realistic_answers_as_when_it_was_measured(
     assert right >= least
 
 
-@pytest.mark.parametrize("judge", [LexicalJudge, LocalJudge])
+@pytest.mark.parametrize("judge", JUDGES)
 def test_what_a_judge_leaves_undecided_makes_what_it_decides_more_often_right(
-    judge: type[LexicalJudge | LocalJudge],
+    judge: str,
 ) -> None:
     every = judged(judge, "development") + judged(judge, "aside")
     cases = [case for case, _ in every]
-    sure = evaluate_many([case.record for case in cases], judge=judge())
+    sure = evaluate_many([case.record for case in cases], judge=JUDGES[judge]())
 
     right = [is_right(case, each) for case, each in every]
     decided = [
