@@ -7,6 +7,10 @@ PY := .venv/bin/python
 OLDEST := .venv-oldest/bin/python
 FLOORS := .venv-floors/bin/python
 
+# Images of containers often forbid Python to keep bytecode. Here every process that a test starts
+# would compile whatever it imports, which takes more than a second, and there are a thousand of them.
+unexport PYTHONDONTWRITEBYTECODE
+
 # Tests at once: three keep two cores busy, as a third of the time a test waits for processes of its
 # own. make test WORKERS=0 runs one after the other in one process, as a debugger needs.
 WORKERS ?= 3

@@ -401,11 +401,12 @@ def test_no_password_and_no_address_that_pip_refuses_gets_into_a_wheel(
 
 @pytest.fixture(scope="module")
 def other(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An environment without claimspan, which sees the other packages of this one."""
+    """An environment with claimspan without extras, which sees the other packages of this one."""
     folder = tmp_path_factory.mktemp("other")
     # A pip of its own takes seconds; that of this environment does as well, where it has one.
     without = ["--without-pip"] if find_spec("pip") else []
     ran(sys.executable, "-m", "venv", *without, str(folder), cwd=folder)
+    install(folder, str(ROOT))
     return folder
 
 
@@ -422,8 +423,6 @@ def install(folder: Path, requirement: str) -> None:
 
 
 def test_pip_brings_the_weights_with_the_extra_alone_and_without_an_index(other: Path) -> None:
-    install(other, str(ROOT))
-
     assert list(other.rglob("local.onnx")) == []
     assert in_other(other, "-c", JUDGED) == (
         "judge 'local' failed: 'claimspan_local_weights' is not installed: "
@@ -439,8 +438,6 @@ def test_pip_brings_the_weights_with_the_extra_alone_and_without_an_index(other:
 def test_pip_brings_the_benchmarks_with_their_extra_alone_and_without_an_index(
     other: Path,
 ) -> None:
-    install(other, str(ROOT))
-
     assert list(other.rglob("claimspan_bench")) == []
 
     install(other, f"{ROOT}[bench]")

@@ -77,19 +77,24 @@ def _seconds(
     return min(spent)
 
 
-def _growth(work: Work, pattern: str, size: int, runs: int, least: float) -> float:
-    """How much longer twice the text takes; 1 if it takes no time.
+def _grows(work: Work, pattern: str, size: int, runs: int, most: float, *, least: float) -> bool:
+    """Whether twice the text takes longer by more than a factor, however often it is read.
 
     Args:
         work: What is done with the text.
         pattern: What the text repeats.
         size: Characters of it; beside it stands a text that is four times as long.
-        runs: How often each is read.
+        runs: How often each is read; the longer one no more if it took little enough.
+        most: The factor.
         least: Seconds that a text of no length takes.
     """
-    texts = ((pattern * length)[:length] for length in (size, 4 * size))
-    less, more = (_seconds(partial(work, text), runs) - least for text in texts)
-    return math.sqrt(more / max(less, more / 99)) if more > FEW_SECONDS else 1.0
+    short, long = ((pattern * length)[:length] for length in (size, 4 * size))
+    less, more = _seconds(partial(work, short), runs) - least, math.inf
+    for _ in range(runs):
+        more = min(more, _seconds(partial(work, long), 1) - least)
+        if more <= FEW_SECONDS or math.sqrt(more / max(less, more / 99)) <= most:
+            return False
+    return True
 
 
 def _slow(work: Work, patterns: Iterable[str], steps: int = len(STEPS)) -> list[str]:
@@ -99,9 +104,7 @@ def _slow(work: Work, patterns: Iterable[str], steps: int = len(STEPS)) -> list[
     return [
         pattern
         for pattern in patterns
-        if all(
-            _growth(work, pattern, size, runs, least) > most for size, runs, most in STEPS[:steps]
-        )
+        if all(_grows(work, pattern, *step, least=least) for step in STEPS[:steps])
     ]
 
 

@@ -100,6 +100,14 @@ def test_the_judges_load_no_client_before_it_is_used() -> None:
     assert loaded_by("from claimspan.judges import CascadeJudge, ChatModel") & HEAVY == set()
 
 
+def test_the_judge_by_words_is_loaded_when_it_is_chosen() -> None:
+    package = "claimspan.judges.lexical"
+
+    assert package not in loaded_by("import claimspan.evaluation, claimspan.judges")
+    assert package in loaded_by("from claimspan.judges import judge_of\njudge_of('lexical')")
+    assert package in loaded_by("from claimspan.judges import LexicalJudge")
+
+
 def test_the_scripted_judge_needs_no_test_framework() -> None:
     loaded = loaded_by("from claimspan.testing import ScriptedJudge")
 

@@ -8,15 +8,17 @@ not break the build, and the loss of a whole kind of answer does.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Final
 
 import pytest
 
-from claimspan import evaluate_many
+from claimspan import Evaluation, evaluate_many
 from claimspan.judges import LexicalJudge, LocalJudge
 
-from realistic_answers import is_right, read_cases
+from realistic_answers import Case, is_right, read_cases
 
 # Hundreds of answers cover no line that the tests of single rules do not.
 pytestmark = pytest.mark.no_cover
@@ -24,38 +26,48 @@ pytestmark = pytest.mark.no_cover
 CASES: Final = Path(__file__).parents[1] / "benchmarks" / "realistic"
 
 
+JUDGES: Final[Mapping[str, type[LexicalJudge | LocalJudge]]] = {
+    "LexicalJudge": LexicalJudge,
+    "LocalJudge": LocalJudge,
+}
+
+
+@cache
+def judged(judge: str, name: str) -> tuple[tuple[Case, Evaluation], ...]:
+    """The cases of a set, with what a judge says of each that leaves nothing undecided."""
+    cases = read_cases(CASES / f"{name}.jsonl")
+    found = evaluate_many([case.record for case in cases], judge=JUDGES[judge](sure_from=0.5))
+    return tuple(zip(cases, found, strict=True))
+
+
 @pytest.mark.parametrize(
     ("judge", "name", "least"),
     [
-        (LexicalJudge, "development", 93),
-        (LexicalJudge, "aside", 81),
-        (LocalJudge, "development", 108),
-        (LocalJudge, "aside", 98),
+        ("LexicalJudge", "development", 93),
+        ("LexicalJudge", "aside", 81),
+        ("LocalJudge", "development", 108),
+        ("LocalJudge", "aside", 98),
     ],
 )
 def test_a_judge_is_right_on_as_many_realistic_answers_as_when_it_was_measured(
-    judge: type[LexicalJudge | LocalJudge], name: str, least: int
+    judge: str, name: str, least: int
 ) -> None:
-    cases = read_cases(CASES / f"{name}.jsonl")
+    found = judged(judge, name)
 
-    found = evaluate_many([case.record for case in cases], judge=judge(sure_from=0.5))
-
-    right = sum(is_right(case, each) for case, each in zip(cases, found, strict=True))
-    assert len({case.id for case in cases}) == len(cases) >= 120
+    right = sum(is_right(case, each) for case, each in found)
+    assert len({case.id for case, _ in found}) == len(found) >= 120
     assert right >= least
 
 
-@pytest.mark.parametrize("judge", [LexicalJudge, LocalJudge])
+@pytest.mark.parametrize("judge", JUDGES)
 def test_what_a_judge_leaves_undecided_makes_what_it_decides_more_often_right(
-    judge: type[LexicalJudge | LocalJudge],
+    judge: str,
 ) -> None:
-    cases = [
-        each for name in ("development", "aside") for each in read_cases(CASES / f"{name}.jsonl")
-    ]
-    records = [case.record for case in cases]
-    every, sure = (evaluate_many(records, judge=each) for each in (judge(sure_from=0.5), judge()))
+    every = judged(judge, "development") + judged(judge, "aside")
+    cases = [case for case, _ in every]
+    sure = evaluate_many([case.record for case in cases], judge=JUDGES[judge]())
 
-    right = [is_right(case, each) for case, each in zip(cases, every, strict=True)]
+    right = [is_right(case, each) for case, each in every]
     decided = [
         is_right(case, each)
         for case, each in zip(cases, sure, strict=True)

@@ -19,7 +19,7 @@ from claimspan.errors import ConfigError
 from claimspan.evaluation.evaluate import judge_for
 from claimspan.evaluation.selection import MetricsLike, Selection, Thresholds
 from claimspan.files.ground_truth import Lookup
-from claimspan.judges import Judge, LexicalJudge
+from claimspan.judges import Judge, judge_of
 from claimspan.judges.choice import JudgeLike
 from claimspan.judges.protocol import BudgetedJudge
 from claimspan.text.percentages import percent_hint
@@ -144,7 +144,7 @@ def settings_of(given: MonitorOptions) -> Settings:
     selection = Selection.of(given.get("metrics"), given.get("thresholds"))
     # If a dispatcher takes the records, no judge is needed here: one that needs nothing will do.
     judges = judge is None and dispatch is not None
-    usable = LexicalJudge() if judges else judge_for(selection, judge)
+    usable = judge_of("lexical") if judges else judge_for(selection, judge)
     sinks = _sinks(given.get("sinks", ()))
     share = given.get("max_cpu_share", MAX_CPU_SHARE)
     CpuShare(share)  # raises for what is no share

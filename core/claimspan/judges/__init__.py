@@ -9,7 +9,7 @@
 - ``cascade``: ``CascadeJudge`` asks a strong judge only if a cheap one is not sure.
 - ``calibrated``: ``CalibratedJudge`` reads a judge's probabilities as people label one's traffic.
 
-Judges that need a client or a runtime are loaded on first use, so that the import stays fast.
+Judges are loaded on first use, so that the import stays fast.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 from claimspan.judges.choice import JUDGE_VARIABLE, default_judge, judge_of
-from claimspan.judges.lexical.judge import LexicalJudge
 from claimspan.judges.protocol import Judge, SparseJudge
 
 if TYPE_CHECKING:
     from claimspan.judges.calibrated import CalibratedJudge
     from claimspan.judges.cascade import CascadeJudge
+    from claimspan.judges.lexical.judge import LexicalJudge
     from claimspan.judges.llm.chat import ChatModel, ChatReply, ChatRequest
     from claimspan.judges.llm.judge import ModelJudge, OpenAIJudge
     from claimspan.judges.local.judge import LocalJudge
@@ -45,13 +45,14 @@ __all__ = [
     "judge_of",
 ]
 
-# The client of OpenAIJudge alone takes half a second to import.
+# The client of OpenAIJudge takes half a second to import, the patterns of LexicalJudge a fifth.
 _LAZY_MODULES: Final = {
     "CalibratedJudge": ".calibrated",
     "CascadeJudge": ".cascade",
     "ChatModel": ".llm.chat",
     "ChatReply": ".llm.chat",
     "ChatRequest": ".llm.chat",
+    "LexicalJudge": ".lexical.judge",
     "LocalJudge": ".local",
     "ModelJudge": ".llm.judge",
     "OpenAIJudge": ".llm.judge",

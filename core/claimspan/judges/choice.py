@@ -20,7 +20,6 @@ from pydantic import JsonValue, SecretStr, ValidationError
 
 from claimspan.cost.pricing import Price
 from claimspan.errors import ClaimspanError, ConfigError
-from claimspan.judges.lexical.judge import LexicalJudge
 from claimspan.judges.protocol import Judge
 from claimspan.loading import load_object
 
@@ -378,6 +377,9 @@ def _named(wanted: str, origin: str, options: Mapping[str, JsonValue], offline: 
         if options:
             raise ConfigError(f"{wanted!r} takes no options: leave {', '.join(options)} out")
         if kind == "lexical" and not model:
+            # Imported only when chosen, as its patterns take a quarter of a second to compile.
+            from claimspan.judges.lexical.judge import LexicalJudge
+
             return LexicalJudge()
         if kind == "local":
             # Imported only when chosen: the runtime takes a second to load.

@@ -228,6 +228,7 @@ _ITEM_END: Final = re.compile(r"[.)]\s")
 # "3M" is a company, "3 m" and "3m" are metres.
 _NEXT_WORD: Final = re.compile(r"(?![A-Z]\b)[\s-]?([^\W\d_]+)")
 _NOUN: Final = re.compile(r"[\s-]([^\W\d_]{3,})")
+_MONEY: Final = frozenset(CURRENCIES.values())
 
 
 class Amount(NamedTuple):
@@ -278,7 +279,7 @@ class Amount(NamedTuple):
     @property
     def is_money(self) -> bool:
         """Whether it is in a currency."""
-        return self.unit in CURRENCIES.values()
+        return self.unit in _MONEY
 
 
 def amounts(text: str) -> Iterator[Amount]:

@@ -19,7 +19,7 @@ from claimspan.evaluation.evaluate import aevaluate_many, judge_for
 from claimspan.evaluation.result import Evaluation
 from claimspan.evaluation.selection import Selection
 from claimspan.files.private import check_replaceable, write_private
-from claimspan.judges import Judge, LexicalJudge
+from claimspan.judges import Judge, judge_of
 from claimspan.loading import load_object
 from claimspan.progress import progress_bar
 from claimspan.records import RagRecord
@@ -79,7 +79,7 @@ class Session:
         self._items = items
         self._settings = settings
         # Made here, so that a wrong name is noticed before the first question.
-        self._judge: Judge = LexicalJudge()
+        self._judge: Judge = judge_of("lexical")
         if settings.evaluate:
             self._judge = judge_for(
                 settings.selection, judge_from(settings.judge, settings.judge_options)
