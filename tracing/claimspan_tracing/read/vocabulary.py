@@ -58,7 +58,7 @@ def _any(words: str) -> str:
 
 STORES: Final = (
     r"contexts? documents? sources? passages? excerpts? snippets? articles? evidence knowledge"
-    r" informations? references? facts search_results retrieval_results"
+    r" informations? references? facts (?:search|retrieval|sql)_results?"
     r" kontext\w{0,2} contextes? contextos? contesto kontekst\w? dokument\w{0,3} documentos"
     r" documenti informationen informaci\u00f3n informazioni informacij\w quellen extraits?"
     r" extractos? fragmentos? fuentes brani fonti odlomk\w{1,2} virov gradiv\w"
