@@ -154,8 +154,12 @@ def _told(message: BaseMessage) -> Iterator[str]:
     yield get_buffer_string([message])
     if is_list(message.content):
         for block in message.content:
-            if is_mapping(block) and "text" not in block:
-                yield from texts_in({**block, "type": ""}, fields_of)
+            if is_mapping(block) and block.get("type") != "text":
+                # A document of Anthropic's has its text where others say where it is from.
+                source = block.get("source")
+                is_held = is_mapping(source) and source.get("type") in ("text", "content")
+                held = {**block, "type": "", "held": source if is_held else ""}
+                yield from texts_in(held, fields_of)
 
 
 def prompt_messages(inputs: object) -> list[BaseMessage]:

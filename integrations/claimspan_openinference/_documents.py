@@ -25,6 +25,7 @@ from claimspan_openinference._kinds import (
 from claimspan_openinference._messages import (
     CUT,
     TOOL,
+    answered,
     arguments_in,
     inside_of,
     messages_of,
@@ -178,15 +179,17 @@ _SHOWN_DOCUMENT: Final = re.compile(
 )
 
 
-def _nodes_in(attributes: Attributes, found: Sequence[Document]) -> list[Document]:
+def _nodes_in(run: Run) -> list[Document]:
     """Return the nodes that a synthesizer was given.
 
-    Args:
-        attributes: Those of its span.
-        found: What retrievers have found. A node with the text of one of these is that one, and a
-            node with more around it has its id.
+    A node with the text of a document that was found is that one, and a node with more around it
+    has its id. One that ends with what a model has said before is none: an engine made it of
+    another question and its answer.
     """
-    return _nodes(_listed(attributes, semconv.INPUT_VALUE, TEXTS), found)
+    models = run.tree.of_kind(RunKind.GENERATOR)
+    said = [answered(attributes_of(each)).rstrip() for each in models if each.start < run.start]
+    nodes = _nodes(_listed(attributes_of(run), semconv.INPUT_VALUE, TEXTS), _found_in(run))
+    return [e for e in nodes if e.id or not str(e.text).endswith((*filter(None, said),))]
 
 
 def _refined_in(attributes: Attributes, found: Sequence[Document]) -> list[Document]:
@@ -284,7 +287,7 @@ def given_to(run: Run) -> Sequence[Document]:
     if holds_nodes(attributes):
         # A synthesizer within another one gets texts that this one has joined.
         is_inner = any(holds_nodes(attributes_of(each)) for each in run.around())
-        return () if is_inner else _nodes_in(attributes, _found_in(run))
+        return () if is_inner else _nodes_in(run)
     if f'"{WINDOWS}"' in str(attributes.get(semconv.OUTPUT_VALUE, "")):
         return _windows_in(attributes)
     if found := reranked(attributes):

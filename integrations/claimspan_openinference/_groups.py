@@ -35,7 +35,7 @@ from claimspan_tracing import semconv
 from claimspan_tracing.adapters import (
     THREAD_KEY,
     WAITS,
-    announced_question,
+    asked_in,
     is_grade,
     is_list,
     written_evidence,
@@ -197,8 +197,8 @@ class Group:
         is_graded = all(is_grade(answered(each)) for each in self.prompts)
         if asked.startswith(_OF_AN_INDEX) or is_graded:
             return False
-        # A whole prompt is not the question to what it tells, but may have it behind a label.
-        is_prompt = bool(written_evidence([asked], "")) and not announced_question(asked)
+        # A whole prompt is not the question to what it tells, but may have it within.
+        is_prompt = bool(written_evidence([asked], "")) and not asked_in(asked)
         return bool(asked) and not is_prompt and not has_answer(given)
 
     def add(self, other: Group) -> None:

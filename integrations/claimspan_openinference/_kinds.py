@@ -31,6 +31,7 @@ __all__ = [
     "runs_below",
     "starts_agent",
     "told_by",
+    "told_of_exception",
     "written_in",
 ]
 
@@ -179,7 +180,12 @@ _DESCRIBED: Final = re.compile(r"(?:[\w.]+: )?(\w+)\b")
 
 def exception_of(span: ReadableSpan) -> str:
     """The name of the class of the last exception that a span tells of."""
-    told = [each.attributes or {} for each in span.events if each.name == semconv.EVENT_EXCEPTION]
-    named = str(told[-1].get(semconv.EVENT_EXCEPTION_TYPE, "")) if told else ""
     described = _DESCRIBED.match(span.status.description or "")
-    return named.rpartition(".")[2] or (described.group(1) if described else "")
+    named = told_of_exception(span, semconv.EVENT_EXCEPTION_TYPE).rpartition(".")[2]
+    return named or (described.group(1) if described else "")
+
+
+def told_of_exception(span: ReadableSpan, name: str) -> str:
+    """What a span tells of the last exception, under a name."""
+    told = [each.attributes or {} for each in span.events if each.name == semconv.EVENT_EXCEPTION]
+    return str(told[-1].get(name, "")) if told else ""

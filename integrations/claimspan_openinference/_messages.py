@@ -87,7 +87,8 @@ _GRADING: Final = re.compile(
 """What checks of documents and answers begin with, those of LangChain, LangGraph and LlamaIndex."""
 
 _FAILED: Final = '"status": "error"'
-"""How a message of LangChain's is written whose tool has failed."""
+_SHOWN_FAILED: Final = "error=True)], _name="
+"""How a message of LangChain's, and one of Haystack's, is written whose tool has failed."""
 
 _SHOWN_FIRST: Final = '{"messages": ["ChatMessage(_role='
 
@@ -190,11 +191,13 @@ def arguments_in(call: object) -> list[object]:
 
 
 def _failed_in(value: object) -> Iterator[str]:
-    """The messages of a model of LangChain's whose tool has failed: only the input tells that."""
-    if not isinstance(value, str) or _FAILED not in value:
+    """The messages of a model whose tool has failed, if only the input tells that."""
+    if not isinstance(value, str) or not (_FAILED in value or _SHOWN_FAILED in value):
         return
     found = parsed(value)
     prompts = found.get("messages") if is_mapping(found) else None
+    shown = prompts if is_list(prompts) else ()
+    yield from (shown_text(e) for e in shown if isinstance(e, str) and _SHOWN_FAILED in e)
     for message in prompts[0] if is_list(prompts) and prompts and is_list(prompts[0]) else ():
         if is_mapping(message) and (inside := inside_of(message)).get("status") == "error":
             yield text_of_parts(inside.get("content"))

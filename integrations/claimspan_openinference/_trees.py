@@ -19,6 +19,7 @@ from claimspan_openinference._kinds import (
     exception_of,
     kind_of,
     kind_of_span,
+    told_of_exception,
 )
 from claimspan_openinference._messages import answered
 from claimspan_openinference._reader import SpanReader
@@ -127,6 +128,7 @@ def _run(span: ReadableSpan, tree: RunTree) -> Run:
         end=span.end_time,
         outputs=attributes,
         error=error_of(span),
+        failure=told_of_exception(span, semconv.EVENT_EXCEPTION_MESSAGE),
         span_id=_id(span),
     )
 

@@ -234,19 +234,34 @@ def test_the_answer_is_found_in_the_shapes_of_outputs(
     assert said(record) == (QUERY, ANSWER, "evaluated")
 
 
-def test_documents_in_blocks_of_their_own_kind_were_read(monitor: InMemoryMonitor) -> None:
+@pytest.mark.parametrize(
+    "block_of",
+    [
+        lambda text: {"type": "search_result", "content": [{"type": "text", "text": text}]},
+        lambda text: {
+            "type": "document",
+            "source": {"type": "text", "media_type": "text/plain", "data": text},
+        },
+        lambda text: {"type": "text-plain", "mime_type": "text/plain", "text": text},
+    ],
+    ids=["search result", "document", "plain text"],
+)
+def test_documents_in_blocks_of_their_own_kind_were_read(
+    block_of: Callable[[str], dict[str, Any]], monitor: InMemoryMonitor
+) -> None:
+    picture = {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo" * 300_000}
+
     def told(query: str) -> list[AnyMessage]:
         found = Shelf(documents=documents(*FACTS)).invoke(query)
-        blocks: list[Any] = [
-            {"type": "search_result", "content": [{"type": "text", "text": each.page_content}]}
-            for each in found
-        ]
-        return [HumanMessage(content=[*blocks, {"type": "text", "text": query}])]
+        blocks: list[Any] = [block_of(each.page_content) for each in found]
+        blocks += [{"type": "image", "source": picture}, {"type": "text", "text": query}]
+        return [HumanMessage(content=blocks)]
 
     record = one(monitor, RunnableLambda(told) | Script(lines=[ANSWER]) | StrOutputParser())
 
     assert said(record) == (QUERY, ANSWER, "evaluated")
     assert texts(record) == FACTS
+    assert record.job.context_source == "prompt"
 
 
 def test_a_prompt_that_is_edited_after_the_call_is_known_as_it_was(

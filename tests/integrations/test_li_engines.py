@@ -8,9 +8,7 @@ import pytest
 from llama_index.core import Settings
 from llama_index.core.postprocessor import SimilarityPostprocessor
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
-from llama_index.core.prompts.mixin import PromptDictType
 from llama_index.core.query_engine import RouterQueryEngine, SubQuestionQueryEngine
-from llama_index.core.question_gen.types import BaseQuestionGenerator, SubQuestion
 from llama_index.core.response_synthesizers import ResponseMode
 from llama_index.core.retrievers import QueryFusionRetriever
 from llama_index.core.schema import NodeWithScore, QueryBundle
@@ -20,7 +18,7 @@ import claimspan_llama_index
 from claimspan_tracing import Monitor
 
 from li_agents import tool_of
-from li_pipelines import Echo, Shelf, engine_of, nodes_of, synthesizer_of, text_of
+from li_pipelines import Echo, Shelf, Splitting, engine_of, nodes_of, synthesizer_of, text_of
 from pipelines import Passage, answer_to
 from support import MonitorFactory, ScriptedJudge, Spans, attributes
 
@@ -192,22 +190,6 @@ def test_a_router_answers_with_the_engine_that_it_chose(attached: Monitor, spans
     assert len(spans.of_kind("RETRIEVER")) == 1
 
 
-class Splitting(BaseQuestionGenerator):
-    """Asks each tool the question that is its name."""
-
-    def generate(self, tools: object, query: QueryBundle) -> list[SubQuestion]:
-        return [SubQuestion(sub_question=name, tool_name=name) for name in ("one", "two")]
-
-    async def agenerate(self, tools: object, query: QueryBundle) -> list[SubQuestion]:
-        return self.generate(tools, query)
-
-    def _get_prompts(self) -> PromptDictType:
-        return {}
-
-    def _update_prompts(self, prompts_dict: PromptDictType) -> None:
-        pass
-
-
 @pytest.mark.parametrize("use_async", [False, True])
 def test_sub_questions_are_judged_on_their_sources_not_on_their_answers(
     attached: Monitor, judge: ScriptedJudge, spans: Spans, use_async: bool
@@ -215,7 +197,7 @@ def test_sub_questions_are_judged_on_their_sources_not_on_their_answers(
     engine = SubQuestionQueryEngine.from_defaults(
         [tool_of(engine_of(Shelf(), Echo()), name) for name in ("one", "two")],
         llm=Echo(),
-        question_gen=Splitting(),
+        question_gen=Splitting("one", "two"),
         response_synthesizer=synthesizer_of(Echo(said="Both.")),
         use_async=use_async,
         verbose=False,

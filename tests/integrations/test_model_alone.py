@@ -13,7 +13,7 @@ from llama_index.core.llms import ChatMessage
 import claimspan_llama_index
 from claimspan_langchain import ClaimspanCallbackHandler
 from claimspan_tracing.read.answering import Generated
-from claimspan_tracing.read.handwritten import labelled_question
+from claimspan_tracing.read.handwritten import question_of
 from claimspan_tracing.testing import InMemoryMonitor
 
 from buildings import FACTS, HIGH, TOWER
@@ -34,6 +34,12 @@ PROMPTS = {
     "heading": f"## Context\n\n{FOUND}\n\n## Question\n\n{TOWER}",
     "label below a heading": f"# Context\n{FOUND}\n\n# Question\n**Question:** {TOWER}",
     "next line": f"Context:\n{FOUND}\n\nUser question:\n{TOWER}\n",
+    "behind tags": f"<documents>\n{FOUND}\n</documents>\n\n{TOWER}",
+    "before a label": f"{TOWER}\n\nContext:\n{FOUND}",
+    "before an order": f"{TOWER}\n\nUse only the following information to answer:\n\n{FOUND}",
+    "behind a pointer": f"{FOUND}\n\nBased on the above context, answer the question: {TOWER}",
+    "chinese": f"\u5df2\u77e5\u4fe1\u606f\uff1a\n{FOUND}\n\n\u6839\u636e\u4e0a\u8ff0\u5df2\u77e5"
+    f"\u4fe1\u606f\u56de\u7b54\u3002\u95ee\u9898\u662f\uff1a{TOWER}",
     "llama-index": f"Context information is below.\n---------------------\n{FOUND}\n"
     "---------------------\nGiven the context information and not prior knowledge, answer the "
     f"query.\nQuery: {TOWER}\nAnswer: ",
@@ -94,24 +100,26 @@ async def test_a_chat_model_of_llama_index_is_asked_what_its_user_said_last(how:
         f"Context:\n{FOUND}\n\nTell me about towers.",
         f"Question: {TOWER}\nQuestion: And who built it?\n\nContext:\n{FOUND}",
         f"Question: {TOWER}\nI have read a lot of books about it, and do not know the answer.",
+        f"I have read a lot of books about it, and do not know the answer.\n\n{TOWER}",
+        f"Context:\n{FOUND}\n\nBe brief.\n{TOWER}\nWho built it?",
     ],
-    ids=["no label", "two questions", "no evidence"],
+    ids=["no label", "two questions", "no evidence", "no evidence before it", "several lines"],
 )
 def test_a_prompt_without_one_question_is_the_query_itself(prompt: str) -> None:
-    assert labelled_question(prompt, [Generated(prompt, HIGH)]) == prompt
+    assert question_of(prompt, [Generated(prompt, HIGH)]) == prompt
 
 
 def test_a_question_that_a_document_asks_is_not_the_users() -> None:
     faq = "Question: How long is the bridge? It has 2,460 metres.\nIt was opened in 2004."
     prompt = f"<context>\n{faq}\n</context>\n\n<question>{TOWER}</question>"
 
-    assert labelled_question(prompt, [Generated(prompt, HIGH)]) in (TOWER, prompt)
+    assert question_of(prompt, [Generated(prompt, HIGH)]) in (TOWER, prompt)
 
 
 def test_a_query_that_the_model_read_with_more_around_it_stays_as_it_is() -> None:
     query = PROMPTS["f-string"]
 
-    assert labelled_question(query, [Generated(f"You are brief.\n{query}", HIGH)]) == query
+    assert question_of(query, [Generated(f"You are brief.\n{query}", HIGH)]) == query
 
 
 @pytest.mark.parametrize(
@@ -130,6 +138,6 @@ def test_a_query_that_the_model_read_with_more_around_it_stays_as_it_is() -> Non
 def test_a_hostile_prompt_takes_no_longer_than_its_length(piece: str) -> None:
     def find(hostile: str) -> None:
         prompt = f"Context:\n{FOUND}\n\nQuestion: {hostile}"
-        labelled_question(prompt, [Generated(prompt, HIGH)])
+        question_of(prompt, [Generated(prompt, HIGH)])
 
     assert grows_linearly(find, piece, 200_000)

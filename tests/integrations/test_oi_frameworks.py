@@ -21,6 +21,7 @@ from haystack.document_stores.types import DuplicatePolicy
 from langchain_core.messages import HumanMessage
 from langchain_core.runnables import RunnableLambda
 from llama_index.core.chat_engine import ContextChatEngine
+from llama_index.core.query_engine import SubQuestionQueryEngine
 from openinference.instrumentation import OITracer, TraceConfig
 from openinference.instrumentation.haystack import HaystackInstrumentor
 from openinference.instrumentation.langchain import LangChainInstrumentor
@@ -38,7 +39,7 @@ from hs_pipelines import Echo as HaystackEcho
 from hs_pipelines import prompt
 from lc_graphs import agent, artifact_tool, state_graph, unreported_graph
 from li_agents import ask_agent, ask_workflow, tool_of
-from li_pipelines import Echo, Shelf, engine_of, memory_of
+from li_pipelines import Echo, Shelf, Splitting, engine_of, memory_of, synthesizer_of
 from oi_spans import monitored, traced
 from pipelines import answer_to
 
@@ -237,6 +238,27 @@ def test_each_turn_of_a_chat_of_llama_index_has_its_own_chunks(monitor: InMemory
     for record in records:
         assert record.record.response.startswith("Answer to")
         assert all(record.record.query in text for text in texts(record))
+
+
+PART = "how long the river is from its source to its mouth"
+
+
+@pytest.mark.parametrize("said", ["725 km.", "The Drava is 725 kilometres long, they say."])
+def test_answers_to_sub_questions_of_llama_index_are_no_evidence(
+    monitor: InMemoryMonitor, said: str
+) -> None:
+    engine = SubQuestionQueryEngine.from_defaults(
+        [tool_of(engine_of(Shelf(), Echo(said=said)), PART)],
+        llm=Echo(),
+        question_gen=Splitting(PART),
+        response_synthesizer=synthesizer_of(Echo(said="It is 725 kilometres long.")),
+        verbose=False,
+    )
+    engine.query(QUESTION)
+
+    record = monitor.only_record()
+    assert texts(record) == [node.text for node in Shelf().retrieve(PART)]
+    assert record.job.context_source == "prompt"
 
 
 def test_an_agent_of_llama_index_is_asked_what_its_user_said(monitor: InMemoryMonitor) -> None:

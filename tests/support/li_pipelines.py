@@ -27,7 +27,9 @@ from llama_index.core.llms.callbacks import llm_completion_callback
 from llama_index.core.llms.llm import LLM
 from llama_index.core.memory import ChatMemoryBuffer
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
+from llama_index.core.prompts.mixin import PromptDictType
 from llama_index.core.query_engine import RetrieverQueryEngine
+from llama_index.core.question_gen.types import BaseQuestionGenerator, SubQuestion
 from llama_index.core.response_synthesizers import (
     BaseSynthesizer,
     ResponseMode,
@@ -43,6 +45,7 @@ __all__ = [
     "Echo",
     "Script",
     "Shelf",
+    "Splitting",
     "engine_of",
     "memory_of",
     "nodes_of",
@@ -163,6 +166,25 @@ def engine_of(
     """Build the query engine of LlamaIndex's documentation."""
     synthesizer = synthesizer_of(model, streaming=streaming, mode=mode)
     return RetrieverQueryEngine(shelf, synthesizer, node_postprocessors=list(postprocessors))
+
+
+class Splitting(BaseQuestionGenerator):
+    """Asks each tool the question that is its name."""
+
+    def __init__(self, *names: str) -> None:
+        self._names = names
+
+    def generate(self, tools: object, query: QueryBundle) -> list[SubQuestion]:
+        return [SubQuestion(sub_question=name, tool_name=name) for name in self._names]
+
+    async def agenerate(self, tools: object, query: QueryBundle) -> list[SubQuestion]:
+        return self.generate(tools, query)
+
+    def _get_prompts(self) -> PromptDictType:
+        return {}
+
+    def _update_prompts(self, prompts_dict: PromptDictType) -> None:
+        pass
 
 
 def synthesizer_of(

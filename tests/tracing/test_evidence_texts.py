@@ -124,6 +124,8 @@ def test_what_other_documents_explain_proves_nothing() -> None:
         "R\u00e9ponds d'apr\u00e8s le contexte donn\u00e9 :\n\n{0}\n\nQuestion : {1}",
         "Uporabi naslednje odlomke.\n\n{0}\n\nVpra\u0161anje: {1}",
         "\u80cc\u666f\u4fe1\u606f\uff1a\n{0}\n\n\u95ee\u9898\uff1a{1}",
+        "Answer by the result.\nQuestion: {1}\nSQL Query: SELECT a FROM b\nSQL Result: {0}",
+        "\u5df2\u77e5\u4fe1\u606f\uff1a\n{0}\n\n\u6839\u636e\u4e0a\u8ff0\u5df2\u77e5\u4fe1\u606f\u56de\u7b54\u3002\u95ee\u9898\u662f\uff1a{1}",
     ],
 )
 def test_what_a_prompt_announces_is_evidence(prompt: str) -> None:

@@ -110,6 +110,43 @@ def test_what_a_model_has_written_proves_no_text() -> None:
     assert prompts.read([f"{LONG} {OTHER}", OTHER]) == [LONG, None]
 
 
+FEW_WORDS = "Rindfleisch-Etikettierung Aufgaben"
+
+
+def test_a_text_of_few_words_is_there_whatever_stands_between_them() -> None:
+    prompt = "Context: RINDFLEISCH\nETIKETTIERUNG: aufgaben\nQ"
+
+    assert read_texts([prompt], [FEW_WORDS]) == [FEW_WORDS]
+    assert read_texts([prompt.replace("aufgaben", "aufgabe")], [FEW_WORDS]) == [None]
+
+
+def test_of_places_with_all_words_of_a_text_that_proves_it_which_no_model_has_written() -> None:
+    written = "Rindfleisch, Etikettierung, Aufgaben, as I said."
+    for order in ("Notes: {0}\nContext: {1}", "Context: {1}\nNotes: {0}"):
+        prompts = Prompts([order.format(written, FEW_WORDS.upper())])
+        prompts.write(written)
+        assert prompts.read([FEW_WORDS]) == [FEW_WORDS]
+
+    prompts = Prompts([f"Notes: {written}"])
+    prompts.write(written)
+    assert prompts.read([FEW_WORDS]) == [None]
+
+
+def test_all_words_of_a_text_prove_less_of_it_if_a_model_has_written_some_of_them() -> None:
+    prompts = Prompts([f"Notes: {LONG.upper()}"])
+    prompts.write(LONG.upper()[:42])
+
+    assert prompts.read([LONG]) == ["million litres, and was built before the war."]
+
+
+def test_a_place_with_all_words_of_a_text_proves_it_if_nothing_else_explains_that() -> None:
+    around = f"{FEW_WORDS}. {LONG}"
+    prompt = f"Context: {around.upper()}\nQ"
+
+    assert read_texts([prompt], [around, FEW_WORDS]) == [around, None]
+    assert read_texts([f"{prompt} {FEW_WORDS.upper()}"], [around, FEW_WORDS]) == [around, FEW_WORDS]
+
+
 def test_texts_with_the_same_beginning_do_not_prove_each_other() -> None:
     header = "Handbook of the waterworks, second edition, chapter four. "
 

@@ -69,7 +69,7 @@ from claimspan_tracing.providers.chains import (
     warn_of_no_exporter,
 )
 from claimspan_tracing.read.handwritten import (
-    announced_question,
+    asked_in,
     names_evidence,
     written_evidence,
 )
@@ -145,8 +145,8 @@ __all__ = [
     "ScoredChunk",
     "ScoredRecord",
     "acknowledges",
-    "announced_question",
     "arguments_of",
+    "asked_in",
     "begins_with_grade",
     "carriers_to",
     "chain_of",

@@ -139,6 +139,7 @@ LATE_SCOPES: Final = ("openinference.instrumentation", "opentelemetry.util.genai
 attributes that say so only when they end."""
 EVENT_EXCEPTION: Final = "exception"
 EVENT_EXCEPTION_TYPE: Final = "exception.type"
+EVENT_EXCEPTION_MESSAGE: Final = "exception.message"
 """Event by which a span tells of an exception, and where that has its class."""
 NESTED_SCOPES: Final = ("openinference.instrumentation.langchain",)
 """Scopes of spans that end from within: one that is open below shows that a stream was left."""

@@ -46,6 +46,8 @@ _NO_METADATA: Final[Mapping[str, object]] = {}
 _COPIED: Final = frozenset({dict, list})
 """Types that ``_shallow`` copies. Most values have others, and need no call of it."""
 
+MAX_FAILURE: Final = 200
+"""Characters of the words of an exception that are kept."""
 
 MAX_FRAMES: Final = 20
 """Frames between a hook and the framework's function that has called it."""
@@ -250,7 +252,7 @@ class Capture:
 
         Args:
             run_id: The run.
-            error: The exception, or its type. The type alone is kept.
+            error: The exception, or its type. Its type and its words are kept.
             inputs: What went in, if it is known only now.
             kind: Its kind, if only its end tells; None keeps the kind that it started with.
         """
@@ -261,6 +263,9 @@ class Capture:
                 return
             run.end = run.tree.now()
             run.error = error if isinstance(error, type) else type(error)
+            # As it was given them: to have an exception show itself runs code of the user's.
+            words = () if isinstance(error, type) else error.args
+            run.failure = next((w[:MAX_FAILURE] for w in words if w.__class__ is str), "")
             run.kind = kind or run.kind
             if inputs is not None:
                 run.inputs = _shallow(inputs)

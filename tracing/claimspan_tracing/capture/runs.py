@@ -84,6 +84,9 @@ class Run:
     error: type[BaseException] | None = None
     """Type of the exception that ended the run."""
 
+    failure: str = ""
+    """What that exception says; a tool's may be told to a model in place of a result."""
+
     span_id: int = 0
     """Of the span that another package made for the run; 0 if the worker is to make one."""
 

@@ -20,7 +20,7 @@ from typing import Final
 from claimspan_tracing.read import vocabulary as words
 from claimspan_tracing.read.answering import Generated
 
-__all__ = ["announced_question", "labelled_question", "names_evidence", "written_evidence"]
+__all__ = ["announced_question", "asked_in", "names_evidence", "question_of", "written_evidence"]
 
 MIN_EVIDENCE: Final = 40
 """Characters of a text from which on it may be evidence: what is shorter is part of a sentence."""
@@ -66,6 +66,7 @@ _CONDITION: Final = re.compile(rf"[\s*-]{{0,10}}{words.CONDITION}\b", _FLAGS)
 _LACKING: Final = re.compile(rf"{words.CONDITION} (?:\w+ ){{0,2}}{words.STORED}\b", _FLAGS)
 _CODE: Final = re.compile(rf"[;{{}}]\s*$|=>|==|\(\)|^\s*{words.CODE}", re.IGNORECASE)
 _QUESTION: Final = re.compile(rf"(?:[\w'\u2019]+[ \t]+){{0,6}}{words.QUESTION}[ \t*\]]*", _FLAGS)
+_LABELLED: Final = re.compile(rf"{words.QUESTION}[ \t*]*[:\uff1a][ \t*]*(\S.*)", _FLAGS)
 _ENDS: Final = re.compile(rf"{words.ENDS}\b[^\n:]{{0,20}}", _FLAGS)
 _TAG_NAME: Final = re.compile(
     rf"(?:\w+[_-])?(?:(?P<stored>{words.STORED})|(?P<text>{words.TEXT_TAG})"
@@ -76,7 +77,7 @@ _POINTS_BACK: Final = re.compile(
     rf"\b{words.BACK}(?:[- ](?:mentioned|given|provided|quoted))?[ \n](?:\w{{1,20}} ){{0,2}}"
     rf"{words.POINTED_AT}\b"
     rf"|\b{words.POINTED_AT}(?:[ \n]\w{{1,20}}){{0,3}}[ \n]{words.BACK_BEHIND}\b"
-    r"|\b(?:based on|from|given|using) the above[,:.]",
+    rf"|\b(?:based on|from|given|using) the above[,:.]|{words.BACK_UNSPACED}",
     _FLAGS,
 )
 """What points back at the material, as in "by the text above" or "the above pieces of context"."""
@@ -586,18 +587,32 @@ def _without_orders(text: str) -> str:
 # --- the question of a prompt ---------------------------------------------------------------------
 
 
-def labelled_question(query: str, generations: Sequence[Generated]) -> str:
-    """Return the question of a query that is itself a prompt with evidence.
-
-    It is the one question that a label or a tag announces; the query itself if there is none or
-    several, or if the query is no such prompt.
-    """
+def question_of(query: str, generations: Sequence[Generated]) -> str:
+    """Return the question of a query that is itself a prompt with evidence; else the query."""
     given = query.strip()
     told = {text.strip() for each in generations for text in (each.prompt, *each.told)}
-    if len(given) < 2 * MIN_EVIDENCE or given not in told:
-        return query
-    question = announced_question(given)
-    return question if question and written_evidence([given], question, is_all=True) else query
+    is_prompt = len(given) >= 2 * MIN_EVIDENCE and given in told
+    return (asked_in(given) if is_prompt else "") or query
+
+
+def asked_in(prompt: str) -> str:
+    """Return the question to the evidence in a prompt; empty if there is none, or no evidence.
+
+    It is the one that a label or a tag announces, or a paragraph of one line that asks, at the end
+    or at the beginning.
+    """
+    paragraphs = prompt.rpartition("\n\n")[2], prompt.partition("\n\n")[0]
+    found = announced_question(prompt), *map(_asking, paragraphs)
+    return next((q for q in found if q and written_evidence([prompt], q, is_all=True)), "")
+
+
+def _asking(paragraph: str) -> str:
+    """What a line asks, behind its label; empty if it asks nothing, or is more than a line."""
+    line = paragraph.strip()
+    if len(line) > MAX_QUESTION or "\n" in line or not line.endswith(("?", "\uff1f")):
+        return ""
+    labelled = _LABELLED.search(line)
+    return labelled[1] if labelled else line
 
 
 def announced_question(text: str) -> str:

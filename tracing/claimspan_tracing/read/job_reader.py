@@ -35,7 +35,7 @@ from claimspan_tracing.job import (
 from claimspan_tracing.model_calls import provider_of
 from claimspan_tracing.read.answering import MAX_PROMPT_BYTES, Generated, gave, may_have_given
 from claimspan_tracing.read.context import Candidates, Context, find_context
-from claimspan_tracing.read.handwritten import labelled_question
+from claimspan_tracing.read.handwritten import question_of
 from claimspan_tracing.read.passages import found_by_tools
 from claimspan_tracing.read.splitting import Split, asked_of, told_question
 from claimspan_tracing.read.values import (
@@ -111,7 +111,7 @@ def read_job(
     generated = [_as_generated(run, each, of) for run, each in read.generations if run.counts]
     query = of.text(try_read(guard, reader.query, root, None))
     with guard:
-        query = labelled_question(query, generated)
+        query = question_of(query, generated)
     if several is None:
         response = of.text(try_read(guard, reader.response, root, None))
         query = _asked(query, response, tree, generated, read, guard)
@@ -205,7 +205,7 @@ def _as_generated(run: Run, generation: Generation, of: Values) -> Generated:
     return Generated(
         of.text(generation.prompt, MAX_PROMPT_BYTES),
         of.text(generation.completion, MAX_TEXT_BYTES),
-        tuple([of.text(text, MAX_TEXT_BYTES) for text in found_by_tools(generation)]),
+        tuple([of.text(text, MAX_TEXT_BYTES) for text in found_by_tools(generation, run)]),
         tuple(told),
         tuple(system),
         tuple(turn),

@@ -10,13 +10,16 @@ import re
 from collections.abc import Iterable, Set
 from typing import Final
 
-from claimspan_tracing.capture.runs import Generation
+from claimspan_tracing.capture.runs import Generation, Run
 
 __all__ = ["acknowledges", "finds_nothing", "found_by_tools", "is_echo"]
 
 MIN_ECHO: Final = 20
 """Characters of an argument from which on a result that repeats it has found nothing: a search for
 a name may well find the name alone."""
+
+MAX_TOLD: Final = 400
+"""Characters of a text that tells of an exception; what is longer ends with it, or says more."""
 
 MAX_LABEL: Final = 40
 """Characters of a label before it, as in "Reflection recorded: "."""
@@ -115,11 +118,26 @@ TOOL: Final = "tool"
 """Role of a message that has what a tool returned."""
 
 
-def found_by_tools(generation: Generation) -> list[object]:
+def found_by_tools(generation: Generation, run: Run) -> list[object]:
     """Return what tools have found, as the prompt of a model has it."""
     told = generation.tool_results
     results = [t for r, t in generation.messages if r == TOOL] if told is None else told
-    return [each for each in results if not (isinstance(each, str) and finds_nothing(each))]
+    failures = {each.failure.strip() for each in run.tree.runs} - {""} if results else set[str]()
+    return [
+        each
+        for each in results
+        if not (isinstance(each, str) and (finds_nothing(each) or _tells(each.strip(), failures)))
+    ]
+
+
+def _tells(text: str, failures: Iterable[str]) -> bool:
+    """Whether a text tells what an exception says, as it is, or with a few words around it."""
+    return any(
+        each in text
+        and (each == text or len(each) >= MIN_ECHO)
+        and (len(text) <= MAX_TOLD or text.endswith(each))
+        for each in failures
+    )
 
 
 def finds_nothing(result: str) -> bool:

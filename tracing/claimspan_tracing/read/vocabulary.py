@@ -58,11 +58,12 @@ def _any(words: str) -> str:
 
 STORES: Final = (
     r"contexts? documents? sources? passages? excerpts? snippets? articles? evidence knowledge"
-    r" informations? references? facts search_results retrieval_results"
+    r" informations? references? facts (?:search|retrieval|sql)_results?"
     r" kontext\w{0,2} contextes? contextos? contesto kontekst\w? dokument\w{0,3} documentos"
     r" documenti informationen informaci\u00f3n informazioni informacij\w quellen extraits?"
     r" extractos? fragmentos? fuentes brani fonti odlomk\w{1,2} virov gradiv\w"
     r" \u4e0a\u4e0b\u6587 \u80cc\u666f\u4fe1\u606f \u8d44\u6599 \u53c2\u8003\u8d44\u6599"
+    r" \u5df2\u77e5\u4fe1\u606f"
 )
 """What a store returns. A prompt that says so announces it, and so does the name of an input."""
 
@@ -113,9 +114,13 @@ GIVEN: Final = _any(
 
 BACK: Final = _any(r"above preceding obig\w{1,2} zgornj\w{1,3}")
 BACK_BEHIND: Final = _any(r"above oben ci-dessus anterior(?:es)? sopra zgoraj")
-"""Words that point back, before and behind what they point at."""
+BACK_UNSPACED: Final = (
+    r"(?:\u4e0a\u8ff0|\u4ee5\u4e0a)[^\s\uff0c\u3002]{0,4}"
+    r"(?:\u4fe1\u606f|\u8d44\u6599|\u5185\u5bb9|\u4e0a\u4e0b\u6587)"
+)
+"""Words that point back, before and behind what they point at, and with it."""
 
-ASKS: Final = r"question query frage pregunta domanda vpra\u0161anje \u95ee\u9898"
+ASKS: Final = r"question query frage pregunta domanda vpra\u0161anje \u95ee\u9898\u662f?"
 QUESTION: Final = _any(ASKS)
 
 ENDS: Final = _any(rf"{ASKS} user human answer instructions? chat_history end \w+_end")
