@@ -183,13 +183,14 @@ def _nodes_in(run: Run) -> list[Document]:
     """Return the nodes that a synthesizer was given.
 
     A node with the text of a document that was found is that one, and a node with more around it
-    has its id. One that ends with what a model has said before is none: an engine made it of
-    another question and its answer.
+    has its id. One that ends with a label and what a model has said before is none: an engine made
+    it of another question and its answer.
     """
     models = run.tree.of_kind(RunKind.GENERATOR)
     said = [answered(attributes_of(each)).rstrip() for each in models if each.start < run.start]
+    ends = tuple([f": {each}" for each in said if each])
     nodes = _nodes(_listed(attributes_of(run), semconv.INPUT_VALUE, TEXTS), _found_in(run))
-    return [e for e in nodes if e.id or not str(e.text).endswith((*filter(None, said),))]
+    return [each for each in nodes if each.id or not str(each.text).endswith(ends)]
 
 
 def _refined_in(attributes: Attributes, found: Sequence[Document]) -> list[Document]:

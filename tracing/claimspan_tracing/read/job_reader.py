@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
@@ -36,7 +36,7 @@ from claimspan_tracing.model_calls import provider_of
 from claimspan_tracing.read.answering import MAX_PROMPT_BYTES, Generated, gave, may_have_given
 from claimspan_tracing.read.context import Candidates, Context, find_context
 from claimspan_tracing.read.handwritten import question_of
-from claimspan_tracing.read.passages import found_by_tools
+from claimspan_tracing.read.passages import failures_in, found_by_tools
 from claimspan_tracing.read.splitting import Split, asked_of, told_question
 from claimspan_tracing.read.values import (
     NOTHING,
@@ -108,7 +108,10 @@ def read_job(
     # First, since samplers decide on it: chunks may use up what may be walked.
     metadata = _attached_to(tree, of)
     read = _read_runs(tree, of)
-    generated = [_as_generated(run, each, of) for run, each in read.generations if run.counts]
+    failures = failures_in(tree)
+    generated = [
+        _as_generated(run, each, of, failures) for run, each in read.generations if run.counts
+    ]
     query = of.text(try_read(guard, reader.query, root, None))
     with guard:
         query = question_of(query, generated)
@@ -191,7 +194,7 @@ def _asked(
     return asked
 
 
-def _as_generated(run: Run, generation: Generation, of: Values) -> Generated:
+def _as_generated(run: Run, generation: Generation, of: Values, failures: Set[str]) -> Generated:
     told: list[str] = []
     system: list[str] = []
     turn: list[str] = []
@@ -205,7 +208,7 @@ def _as_generated(run: Run, generation: Generation, of: Values) -> Generated:
     return Generated(
         of.text(generation.prompt, MAX_PROMPT_BYTES),
         of.text(generation.completion, MAX_TEXT_BYTES),
-        tuple([of.text(text, MAX_TEXT_BYTES) for text in found_by_tools(generation, run)]),
+        tuple([of.text(text, MAX_TEXT_BYTES) for text in found_by_tools(generation, failures)]),
         tuple(told),
         tuple(system),
         tuple(turn),

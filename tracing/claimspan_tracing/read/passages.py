@@ -10,9 +10,9 @@ import re
 from collections.abc import Iterable, Set
 from typing import Final
 
-from claimspan_tracing.capture.runs import Generation, Run
+from claimspan_tracing.capture.runs import Generation, RunTree
 
-__all__ = ["acknowledges", "finds_nothing", "found_by_tools", "is_echo"]
+__all__ = ["acknowledges", "failures_in", "finds_nothing", "found_by_tools", "is_echo"]
 
 MIN_ECHO: Final = 20
 """Characters of an argument from which on a result that repeats it has found nothing: a search for
@@ -118,11 +118,20 @@ TOOL: Final = "tool"
 """Role of a message that has what a tool returned."""
 
 
-def found_by_tools(generation: Generation, run: Run) -> list[object]:
-    """Return what tools have found, as the prompt of a model has it."""
+def failures_in(tree: RunTree) -> Set[str]:
+    """Return what the exceptions say that have ended runs of a tree."""
+    return {each.failure.strip() for each in tree.runs} - {""}
+
+
+def found_by_tools(generation: Generation, failures: Set[str]) -> list[object]:
+    """Return what tools have found, as the prompt of a model has it.
+
+    Args:
+        generation: What the model was told.
+        failures: What exceptions say; a tool that tells it has found nothing.
+    """
     told = generation.tool_results
     results = [t for r, t in generation.messages if r == TOOL] if told is None else told
-    failures = {each.failure.strip() for each in run.tree.runs} - {""} if results else set[str]()
     return [
         each
         for each in results
@@ -130,14 +139,14 @@ def found_by_tools(generation: Generation, run: Run) -> list[object]:
     ]
 
 
-def _tells(text: str, failures: Iterable[str]) -> bool:
+def _tells(text: str, failures: Set[str]) -> bool:
     """Whether a text tells what an exception says, as it is, or with a few words around it."""
-    return any(
-        each in text
-        and (each == text or len(each) >= MIN_ECHO)
-        and (len(text) <= MAX_TOLD or text.endswith(each))
-        for each in failures
-    )
+    if text in failures:
+        return True
+    told = (each for each in failures if len(each) >= MIN_ECHO)
+    if len(text) > MAX_TOLD:
+        return text.endswith((*told,))
+    return any(each in text for each in told)
 
 
 def finds_nothing(result: str) -> bool:

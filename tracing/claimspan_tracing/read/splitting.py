@@ -20,7 +20,7 @@ from claimspan_tracing.read.answering import (
     is_no_answer,
 )
 from claimspan_tracing.read.handwritten import announced_question
-from claimspan_tracing.read.passages import found_by_tools
+from claimspan_tracing.read.passages import failures_in, found_by_tools
 from claimspan_tracing.read.values import try_read
 from claimspan_tracing.text import MAX_TEXT_BYTES, bounded
 
@@ -240,8 +240,9 @@ def _retrieves(query: Run, tree: RunTree) -> bool:
 def _is_told_by_tools(query: Run, tree: RunTree, guard: Guard) -> bool:
     """Whether a model in a run was told what tools have returned: an agent searches with those."""
     below = (run for run in tree.of_kind(RunKind.GENERATOR) if run.is_part_of(query))
-    found = ((try_read(guard, run.read_by.generation, run, None), run) for run in below)
-    return any(each is not None and found_by_tools(each, run) for each, run in found)
+    found = (try_read(guard, run.read_by.generation, run, None) for run in below)
+    failures = failures_in(tree)
+    return any(each is not None and found_by_tools(each, failures) for each in found)
 
 
 def _asked(query: Run, tree: RunTree, guard: Guard) -> str:
