@@ -428,18 +428,19 @@ class _Supervisor:
         if self._is_over:
             return
         try:
-            child = self._child = _Child(self._hear)
+            child = self._child = _Child(self._hear, self._set_up)
             self.loop.call_later(START_SECONDS, self._end_unless_ready, child)
             with closing(child):
                 await self.loop.create_unix_connection(lambda: child, sock=child.socket)
-                set_up = self._process.set_up.model_dump_json()
-                child.tell("set up", set_up, _logger.getEffectiveLevel())
                 await child.has_ended.wait()
         except (OSError, ValueError, RuntimeError) as error:
             self._child = None
             self._refuse(f"it cannot be started ({type(error).__name__})")
         else:
             self._ended(child)
+
+    def _set_up(self) -> tuple[str, str, int]:
+        return "set up", self._process.set_up.model_dump_json(), _logger.getEffectiveLevel()
 
     def _end_unless_ready(self, child: _Child) -> None:
         if not child.is_ready:
@@ -587,16 +588,21 @@ class _Supervisor:
 class _Child(asyncio.Protocol):
     """A judging process that was started, and the socket by which both talk in lines of JSON."""
 
-    def __init__(self, hear: Callable[[_Child, JsonValue], None]) -> None:
+    def __init__(
+        self,
+        hear: Callable[[_Child, JsonValue], None],
+        set_up: Callable[[], tuple[str, str, int]],
+    ) -> None:
         """Start a process; runs on the loop.
 
         Args:
             hear: Gets its messages.
+            set_up: Returns the first message to it, when it can be told.
 
         Raises:
             OSError: No process can be started.
         """
-        self._hear = hear
+        self._hear, self._set_up = hear, set_up
         self._pieces: list[bytes] = []
         self._transport: asyncio.WriteTransport | None = None
         self.has_ended: Final = asyncio.Event()
@@ -653,9 +659,10 @@ class _Child(asyncio.Protocol):
             self._transport.abort()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Note where to write."""
+        """Set it up, before any other task of the loop can tell it something."""
         if isinstance(transport, asyncio.WriteTransport):
             self._transport = transport
+            self.tell(*self._set_up())
 
     def data_received(self, data: bytes) -> None:
         """Hear each line that is complete by now."""
