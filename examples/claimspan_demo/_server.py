@@ -55,20 +55,20 @@ class _Engine(Protocol):
     Server: Callable[[_Params], _Server]
 
 
-def main(gguf: str, alias: str, threads: int, slots: int) -> None:
+def main(gguf: str, alias: str, threads: int) -> None:
     """Serve one model on loopback, print its address, and wait until standard input is closed."""
-    server = cast(_Engine, xllamacpp).Server(_parameters(gguf, alias, threads, slots))
+    server = cast(_Engine, xllamacpp).Server(_parameters(gguf, alias, threads))
     print(server.listening_address, flush=True)
     sys.stdin.buffer.read()
 
 
-def _parameters(gguf: str, alias: str, threads: int, slots: int) -> _Params:
+def _parameters(gguf: str, alias: str, threads: int) -> _Params:
     params = cast(_Engine, xllamacpp).CommonParams()
     params.model.path = gguf
     params.model_alias = {alias}
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = threads
     params.hostnames, params.port = ["127.0.0.1"], 0  # 0: any free port
-    params.n_ctx, params.n_parallel = CONTEXT_TOKENS * slots, slots
+    params.n_ctx, params.n_parallel = CONTEXT_TOKENS, 1
     # A cached prompt would make an answer depend on the question before it.
     params.cache_prompt, params.cache_ram_mib = False, 0
     # A model this small does not stop by itself: only its first paragraph is an answer.
@@ -78,4 +78,4 @@ def _parameters(gguf: str, alias: str, threads: int, slots: int) -> _Params:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))
+    main(sys.argv[1], sys.argv[2], int(sys.argv[3]))

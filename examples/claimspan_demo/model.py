@@ -89,13 +89,12 @@ def find_model(distribution: str = _DISTRIBUTION, sha256: str = MODEL_SHA256) ->
 
 
 @contextmanager
-def launch(gguf: Path, *, threads: int | None = None, slots: int = 1) -> Generator[ServedModel]:
+def launch(gguf: Path, *, threads: int | None = None) -> Generator[ServedModel]:
     """Run the server in its own process while the block runs.
 
     Args:
         gguf: The weights to serve.
         threads: Number of threads; None means one per idle core, at most four.
-        slots: Prompts that it can keep for requests that ask for it.
 
     Yields:
         The server, as soon as it answers.
@@ -107,7 +106,7 @@ def launch(gguf: Path, *, threads: int | None = None, slots: int = 1) -> Generat
         raise ConfigError("'xllamacpp' is not installed: run `make demo` in the source")
     with TemporaryDirectory(prefix="claimspan-demo-") as folder:
         address, log = Path(folder, "address"), Path(folder, "log")
-        process = _start(gguf, address, log, threads or min(_idle_cores(), _MAX_THREADS), slots)
+        process = _start(gguf, address, log, threads or min(_idle_cores(), _MAX_THREADS))
         try:
             yield ServedModel(f"{_await_address(process, address, log)}/v1", process)
         finally:
@@ -124,12 +123,9 @@ def _idle_cores() -> int:
     return max(1, round((os.cpu_count() or 1) - busy))
 
 
-def _start(
-    gguf: Path, address: Path, log: Path, threads: int, slots: int
-) -> subprocess.Popen[bytes]:
+def _start(gguf: Path, address: Path, log: Path, threads: int) -> subprocess.Popen[bytes]:
     """Start the server process. It writes its address to one file and its log to another."""
-    module = [sys.executable, "-m", "claimspan_demo._server"]
-    command = [*module, str(gguf), MODEL_NAME, str(threads), str(slots)]
+    command = [sys.executable, "-m", "claimspan_demo._server", str(gguf), MODEL_NAME, str(threads)]
     with address.open("wb") as out, log.open("wb") as err:
         return subprocess.Popen(  # noqa: S603 - our own interpreter and module, no shell
             command, stdin=subprocess.PIPE, stdout=out, stderr=err

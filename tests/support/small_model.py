@@ -15,9 +15,8 @@ __all__ = ["served_model", "small_judge"]
 @contextmanager
 def served_model() -> Generator[str]:
     """Serve the model while the block runs; yields the URL."""
-    # One thread: on a busy machine two of them wait for each other. A slot for each kind of prompt,
-    # since most of a prompt are instructions that were read for the last one of its kind.
-    with launch(find_model(), threads=1, slots=3) as served:
+    # One thread: on a busy machine two of them wait for each other.
+    with launch(find_model(), threads=1) as served:
         yield served.base_url
 
 

@@ -553,8 +553,8 @@ def run_to_end(start: Callable[[], Coroutine[object, None, _T]]) -> _T:
         async def keep() -> None:
             found.append(await start())
 
-        # What a task returns is written out by `asyncio.run`, for a message that nobody reads: that
-        # of an evaluation takes a tenth of its time.
+        # `asyncio.run` writes out what its task returns, for a message that it then throws away.
+        # For an evaluation that takes up to a tenth of the time.
         asyncio.run(keep())
         return found[0]
     cancel: Future[Callable[[], object]] = Future()

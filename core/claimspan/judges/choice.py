@@ -377,7 +377,7 @@ def _named(wanted: str, origin: str, options: Mapping[str, JsonValue], offline: 
         if options:
             raise ConfigError(f"{wanted!r} takes no options: leave {', '.join(options)} out")
         if kind == "lexical" and not model:
-            # Imported only when chosen, as its patterns take a quarter of a second to compile.
+            # Imported only when chosen, as its patterns take a fifth of a second to compile.
             from claimspan.judges.lexical.judge import LexicalJudge
 
             return LexicalJudge()
