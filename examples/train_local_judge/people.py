@@ -90,7 +90,7 @@ def triplets(folder: Path) -> Iterator[Pair]:
     for path in sorted(folder.rglob("*.json")):
         for entry in json.loads(path.read_text(encoding="utf-8")):
             found = [each["triplet"] for each in entry["claude2_response_kg"]]
-            answer = split_prose(entry["response"], "en")
+            answer = list(split_prose(entry["response"], "en"))
             yield from _from_triplets(answer, [each for each in found if len(each) == 3], chance)
 
 

@@ -131,7 +131,7 @@ def made_pairs(n_pairs: int) -> list[TextPair]:
     """Each sentence of the record's chunks beside windows of 60 words of them."""
     record, _, _ = make_record()
     words = " ".join(chunk.text for chunk in record.chunks).split()
-    said = split_prose(" ".join(words), "en")
+    said = list(split_prose(" ".join(words), "en"))
     chance = random.Random(1)
     starts = [chance.randrange(len(words) - 60) for _ in range(n_pairs)]
     return [

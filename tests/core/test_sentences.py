@@ -17,12 +17,12 @@ from claimspan.text.sentences import split_prose
     ],
 )
 def test_abbreviations_and_decimals_do_not_end_a_sentence(sentence: str) -> None:
-    assert split_prose(sentence + " It ended.", "en") == [sentence, "It ended."]
+    assert list(split_prose(sentence + " It ended.", "en")) == [sentence, "It ended."]
 
 
 def test_an_ordinal_before_a_lower_case_month_does_not_end_a_slovene_sentence() -> None:
     text = "Ana Novak je bila rojena 3. maja 1950 v Kranju. Živi v Ljubljani, npr. poleti."
-    assert split_prose(text, "sl") == [
+    assert list(split_prose(text, "sl")) == [
         "Ana Novak je bila rojena 3. maja 1950 v Kranju.",
         "Živi v Ljubljani, npr. poleti.",
     ]
@@ -42,7 +42,7 @@ def test_an_ordinal_before_a_lower_case_month_does_not_end_a_slovene_sentence() 
 def test_german_dates_ordinals_and_abbreviations_do_not_end_a_sentence(
     sentences: list[str],
 ) -> None:
-    assert split_prose(" ".join(sentences), "de") == sentences
+    assert list(split_prose(" ".join(sentences), "de")) == sentences
 
 
 @pytest.mark.parametrize(
@@ -59,12 +59,12 @@ def test_german_dates_ordinals_and_abbreviations_do_not_end_a_sentence(
 def test_other_languages_keep_their_dates_and_abbreviations(
     language: str, sentences: list[str]
 ) -> None:
-    assert split_prose(" ".join(sentences), language) == sentences
+    assert list(split_prose(" ".join(sentences), language)) == sentences
 
 
 def test_a_long_text_without_spaces_is_split_as_a_short_one_is() -> None:
     sentences = ["北京是中国的首都。", "人口很多！"] * 500
-    assert split_prose("".join(sentences), "en") == sentences
+    assert list(split_prose("".join(sentences), "en")) == sentences
 
 
 def test_a_long_text_is_split_as_its_parts_are() -> None:
@@ -72,7 +72,7 @@ def test_a_long_text_is_split_as_its_parts_are() -> None:
         "Dr. Smith lives in the U.S. with his wife.",
         "It grew by 3.5 percent in all.",
     ] * 100
-    assert split_prose(" ".join(sentences), "en") == sentences
+    assert list(split_prose(" ".join(sentences), "en")) == sentences
 
 
 @pytest.mark.parametrize(
@@ -85,4 +85,4 @@ def test_a_long_text_is_split_as_its_parts_are() -> None:
     ],
 )
 def test_other_scripts_end_sentences_their_own_way(text: str, expected: list[str]) -> None:
-    assert split_prose(text, "en") == expected
+    assert list(split_prose(text, "en")) == expected

@@ -172,22 +172,9 @@ def content_sentences(text: str, language: str) -> Iterator[Sentence]:
         language: Code of the language of text in Latin script; see ``split_prose``.
 
     Yields:
-        The sentences in the order of the text.
+        The sentences in the order of the text. A sentence is read when it is asked for, so that
+        who needs the first one alone does not pay for the others.
     """
-    yield from (_remembered if len(text) <= _LONGEST_REMEMBERED else _content)(text, language)
-
-
-# Claims are extracted from an answer, and whether it abstains is asked twice; the last texts of a
-# few records are remembered for that.
-_LONGEST_REMEMBERED: Final = 2_000
-
-
-@lru_cache(maxsize=8)
-def _remembered(text: str, language: str) -> Sequence[Sentence]:
-    return tuple(_content(text, language))
-
-
-def _content(text: str, language: str) -> Iterator[Sentence]:
     before_list = ""
     asserted = masked(text)
     links: _Links = {}

@@ -80,7 +80,7 @@ _BOUNDARY: Final = re.compile(
 _SPOKEN: Final = re.compile(r"[.!?][\"”“»«」』]\Z")
 
 
-def split_prose(text: str, language: str) -> list[str]:
+def split_prose(text: str, language: str) -> Iterator[str]:
     """Splits running text into sentences.
 
     Args:
@@ -88,18 +88,20 @@ def split_prose(text: str, language: str) -> list[str]:
         language: Code of the language (``en``, ``sl``) of text in Latin script; for other scripts
             the language is taken from the script.
 
-    Returns:
+    Yields:
         The sentences in order, each a substring of ``text`` without outer white space.
     """
     found = language_of_script(text) or language
-    merged: list[list[str]] = []
+    sentence: list[str] = []
     for piece in _pieces(text):
-        is_item = bool(merged) and len(merged[-1]) == 1 and _ITEM.fullmatch(merged[-1][0])
-        if is_item or (merged and _goes_on(merged[-1][-1], piece, found)):
-            merged[-1].append(piece)
-        else:
-            merged.append([piece])
-    return [stripped for pieces in merged if (stripped := "".join(pieces).strip())]
+        is_item = len(sentence) == 1 and _ITEM.fullmatch(sentence[0])
+        if sentence and not (is_item or _goes_on(sentence[-1], piece, found)):
+            if whole := "".join(sentence).strip():
+                yield whole
+            sentence = []
+        sentence.append(piece)
+    if whole := "".join(sentence).strip():
+        yield whole
 
 
 def _pieces(text: str) -> Iterator[str]:

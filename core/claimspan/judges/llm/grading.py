@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence, Set
 from functools import partial
+from itertools import islice
 from typing import Final
 
 from pydantic import JsonValue
@@ -225,7 +226,7 @@ def _reason(written: str) -> str:
     # Cut first: what a model writes has no bound of its own.
     text = " ".join(encodable(written[: 2 * MAX_REASON_LENGTH]).split())
     sentences = split_prose(text, detect_language(text) or "en")
-    reason = " ".join(sentences[:REASON_SENTENCES])
+    reason = " ".join(islice(sentences, REASON_SENTENCES))
     return reason if len(reason) <= MAX_REASON_LENGTH else f"{reason[: MAX_REASON_LENGTH - 1]}…"
 
 
