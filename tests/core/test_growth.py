@@ -84,14 +84,15 @@ def _grows(work: Work, pattern: str, size: int, runs: int, most: float, *, least
         work: What is done with the text.
         pattern: What the text repeats.
         size: Characters of it; beside it stands a text that is four times as long.
-        runs: How often each is read; the longer one no more if it took little enough.
+        runs: How often both are read, one after the other, so that both are slowed by what else the
+            machine does; no more if the longer one took little enough.
         most: The factor.
         least: Seconds that a text of no length takes.
     """
     short, long = ((pattern * length)[:length] for length in (size, 4 * size))
-    less, more = _seconds(partial(work, short), runs) - least, math.inf
     for _ in range(runs):
-        more = min(more, _seconds(partial(work, long), 1) - least)
+        less = _seconds(partial(work, short), 1) - least
+        more = _seconds(partial(work, long), 1) - least
         if more <= FEW_SECONDS or math.sqrt(more / max(less, more / 99)) <= most:
             return False
     return True
