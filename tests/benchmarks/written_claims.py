@@ -17,11 +17,12 @@ import sys
 from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from lexical_agreement import auroc
 
 from claimspan.judges import Judge, LexicalJudge, LocalJudge
+from claimspan.judges.lexical.cells import SureFrom, checked_sure_from
 from claimspan.verdicts import Claim
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
@@ -72,10 +73,21 @@ async def judged(judges: Sequence[Judge]) -> list[Judged]:
     return found
 
 
-def shares(claims: Sequence[Judged], judge: int, sure_from: float) -> str:
+def by_default(judge: LexicalJudge | LocalJudge) -> SureFrom:
+    """From which probability on a judge decides."""
+    arguments: Any = judge.arguments()
+    return checked_sure_from(arguments["sure_from"])
+
+
+def is_decided(entailed: float, sure_from: SureFrom) -> bool:
+    """Whether a verdict with this probability is decided."""
+    return entailed >= sure_from.passed or 1 - entailed >= sure_from.refused
+
+
+def shares(claims: Sequence[Judged], judge: int, sure_from: SureFrom) -> str:
     """The share that is decided, and the share of it that is right."""
     said = [(each.probabilities[judge], each.is_true) for each in claims]
-    decided = [(p, is_true) for p, is_true in said if max(p, 1 - p) >= sure_from]
+    decided = [(p, is_true) for p, is_true in said if is_decided(p, sure_from)]
     right = sum((p >= 0.5) == is_true for p, is_true in decided)
     return f"{len(decided) / len(said):6.2f}, {right / max(len(decided), 1):4.2f}"
 
@@ -83,7 +95,7 @@ def shares(claims: Sequence[Judged], judge: int, sure_from: float) -> str:
 def main() -> None:
     """Print the table."""
     decisive = LexicalJudge(sure_from=0.5), LocalJudge(sure_from=0.5)
-    sure_from = [float(str(each().arguments()["sure_from"])) for each in (LexicalJudge, LocalJudge)]
+    sure_from = [by_default(each()) for each in (LexicalJudge, LocalJudge)]
     found = asyncio.run(judged(decisive))
     by_group: dict[str, list[Judged]] = defaultdict(list)
     for each in found:
@@ -94,7 +106,7 @@ def main() -> None:
         print(f"{title:<54}{len(claims):>6}  {'  '.join(cells)}")
     for judge, (name, least) in enumerate(zip(("words", "local"), sure_from, strict=True)):
         said = [(each.probabilities[judge], each.is_true) for each in english]
-        sure = [(p >= 0.5, is_true) for p, is_true in said if max(p, 1 - p) >= least]
+        sure = [(p >= 0.5, is_true) for p, is_true in said if is_decided(p, least)]
         refused = [not passed for passed, is_true in sure if is_true]
         passed = [passed for passed, is_true in sure if not is_true]
         curve = auroc([p for p, _ in said], [is_true for _, is_true in said])

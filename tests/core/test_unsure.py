@@ -47,6 +47,17 @@ def test_at_one_half_every_verdict_is_decided() -> None:
     assert not found.undecided
 
 
+def test_a_refusal_may_have_to_be_surer_than_a_pass() -> None:
+    response = record(f"{SURE} The Danube flows for 1,200 km through ten countries.")
+
+    passes_alone = evaluate(response, judge=LexicalJudge(sure_from=(0.5, 1.0)))
+    refuses_alone = evaluate(response, judge=LexicalJudge(sure_from=(1.0, 0.5)))
+
+    assert passes_alone.metrics["faithfulness"] == 1.0
+    assert refuses_alone.metrics["faithfulness"] == 0.0
+    assert passes_alone.undecided_claims == refuses_alone.undecided_claims == 1
+
+
 def test_a_cascade_asks_the_strong_judge_for_exactly_what_the_cheap_one_leaves_open() -> None:
     strong = ScriptedJudge()
     judge = CascadeJudge(LexicalJudge(sure_from=0.7), strong)
@@ -62,7 +73,10 @@ def test_a_cascade_asks_the_strong_judge_for_exactly_what_the_cheap_one_leaves_o
 
 
 @pytest.mark.parametrize("judge", [LexicalJudge, LocalJudge])
-@pytest.mark.parametrize("sure_from", [0.4, 55, 1.01, float("nan"), "0.6", None, True])
+@pytest.mark.parametrize(
+    "sure_from",
+    [0.4, 55, 1.01, float("nan"), "0.6", None, True, (0.5, 0.4), (0.5, None), (0.5, 0.6, 0.7), ()],
+)
 def test_what_is_no_share_from_one_half_to_one_is_refused_at_set_up(
     judge: type[LexicalJudge | LocalJudge], sure_from: float
 ) -> None:

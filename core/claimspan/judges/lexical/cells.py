@@ -25,6 +25,7 @@ __all__ = [
     "Block",
     "GatherSize",
     "Sentences",
+    "SureFrom",
     "Verdicts",
     "Wanted",
     "blocks_of",
@@ -269,29 +270,48 @@ def matrix_of(
     return VerdictMatrix.of(rows, n_references)
 
 
-def checked_sure_from(sure_from: float) -> float:
-    """Returns the option ``sure_from`` of a judge.
+class SureFrom(NamedTuple):
+    """From which probability on a verdict is decided."""
+
+    passed: float
+    """That the claim is entailed."""
+
+    refused: float
+    """That it is not."""
+
+
+def checked_sure_from(sure_from: float | Sequence[float]) -> SureFrom:
+    """Returns the option ``sure_from`` of a judge: one number for both sides, or one for each.
 
     Raises:
-        ConfigError: It is not from 0.5 to 1.
+        ConfigError: It is not from 0.5 to 1, or has more or fewer numbers.
     """
-    if isinstance(sure_from, bool) or not isinstance(sure_from, int | float):  # pyright: ignore[reportUnnecessaryIsInstance] - checked for those who do not type-check
-        raise ConfigError(f"sure_from is of type {type(sure_from).__name__}: use 0.5 to 1")
-    if not 0.5 <= sure_from <= 1:
-        hint = percent_hint(sure_from) if sure_from >= 50 else ""
+    both = tuple(sure_from) if isinstance(sure_from, list | tuple) else (sure_from, sure_from)
+    for each in both:
+        if isinstance(each, bool) or not isinstance(each, int | float):
+            raise ConfigError(f"sure_from is of type {type(each).__name__}: use 0.5 to 1")
+        if not 0.5 <= each <= 1:
+            hint = percent_hint(each) if each >= 50 else ""
+            raise ConfigError(
+                f"sure_from={sure_from!r} is no probability of the likelier side: use 0.5, at "
+                f"which every verdict is decided, to 1{hint}"
+            )
+    if len(both) != 2:
         raise ConfigError(
-            f"sure_from={sure_from!r} is no probability of the likelier side: use 0.5, at which "
-            f"every verdict is decided, to 1{hint}"
+            f"sure_from has {len(both)} numbers: use one, or two, from which on a claim is passed "
+            "and from which on it is refused"
         )
-    return sure_from
+    return SureFrom(*both)
 
 
-def sure_verdicts(verdicts: Mapping[Cell, Verdict], sure_from: float) -> Verdicts:
+def sure_verdicts(verdicts: Mapping[Cell, Verdict], sure_from: SureFrom) -> Verdicts:
     """Returns the verdicts that tell surely enough if a claim is entailed; reports the others."""
     sure = {
         cell: each
         for cell, each in verdicts.items()
-        if each.entailed is None or max(each.entailed, 1 - each.entailed) >= sure_from
+        if each.entailed is None
+        or each.entailed >= sure_from.passed
+        or 1 - each.entailed >= sure_from.refused
     }
     if len(sure) < len(verdicts):
         add_undecided(UNSURE, len(verdicts) - len(sure))

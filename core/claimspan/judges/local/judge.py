@@ -103,7 +103,7 @@ class LocalJudge(SparseJudge):
         *,
         language: str | None = None,
         threads: int = 1,
-        sure_from: float = 0.58,
+        sure_from: float | Sequence[float] = (0.58, 0.65),
         known_bytes: int = KNOWN_BYTES,
     ) -> None:
         """Creates a judge; the weights are loaded by the first check.
@@ -117,14 +117,17 @@ class LocalJudge(SparseJudge):
                 language, the verdict is that of ``LexicalJudge``, and ``Evaluation.notes`` says so.
             threads: Threads of one inference; at least 1.
             sure_from: A verdict is left undecided if its claim is neither so probably entailed nor
-                so probably not; from 0.5, at which every verdict is decided, to 1.
+                so probably not; two numbers, or one for both, from 0.5, at which every verdict is
+                decided, to 1. By default a refusal has to be surer: it sounds an alarm, and most
+                claims of an application are true, unlike those that the probabilities were fitted
+                to.
             known_bytes: Memory for what the model said of pairs of texts, kept by a digest of the
                 texts: a pair that comes again, in the same record or another, is not computed
                 again. 0 to keep nothing.
 
         Raises:
-            ConfigError: ``threads`` is less than 1, ``sure_from`` is not from 0.5 to 1, or
-                ``known_bytes`` is negative.
+            ConfigError: ``threads`` is less than 1, ``sure_from`` is not from 0.5 to 1 or not one
+                or two numbers, or ``known_bytes`` is negative.
         """
         if threads < 1:
             raise ConfigError(f"threads={threads!r} is too low: use 1 or more")
@@ -164,7 +167,7 @@ class LocalJudge(SparseJudge):
     @property
     def version(self) -> str:
         """Version of the verdicts; changes with weights, constants and the lexical judge."""
-        return f"9+lexical.{self._lexical.version}"
+        return f"10+lexical.{self._lexical.version}"
 
     @property
     def pairs(self) -> PairCounts:
@@ -179,7 +182,7 @@ class LocalJudge(SparseJudge):
             "model": self._model,
             "language": self._language,
             "threads": self._threads,
-            "sure_from": self._sure_from,
+            "sure_from": list(self._sure_from),
             "known_bytes": self._known_bytes,
         }
 
