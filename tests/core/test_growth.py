@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import gc
 import math
-import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
@@ -23,6 +22,7 @@ from claimspan.text.sentences import split_prose
 from claimspan.verdicts import Claim
 
 from growing_texts import PATTERNS
+from linear_time import lets_others_run
 
 # The tracer of the lines would take its share of each time, and twice the time altogether.
 pytestmark = pytest.mark.no_cover
@@ -159,53 +159,12 @@ HOSTILE: Final = (
 )  # fmt: skip
 """Patterns that libraries in native code, and regular expressions, read slowly."""
 
-LONGEST_STEP: Final = 0.05
-"""Seconds that no other thread gets a turn in, at most, while 64 kB are judged."""
-
-TRIES: Final = 4
-"""Other programs may take the processor away, but not each time at the same place."""
-
-
-def _longest_wait(work: Callable[[], object]) -> float:
-    """The longest that another thread waits for its turn meanwhile, in seconds of the processor.
-
-    What other programs take of the processor is no step of the work.
-    """
-    longest = 0.0
-    is_done = threading.Event()
-
-    def tick() -> None:
-        nonlocal longest
-        before = time.process_time()
-        while not is_done.wait(0.001):
-            now = time.process_time()
-            longest, before = max(longest, now - before), now
-
-    thread = threading.Thread(target=tick, daemon=True)
-    thread.start()
-    gc.disable()  # a collection is a step by itself, as long as the program is large
-    work()
-    gc.enable()
-    is_done.set()
-    thread.join()
-    return longest
-
-
-def _count() -> None:
-    for _ in range(2_000_000):
-        pass
-
 
 @pytest.mark.parametrize("pattern", HOSTILE)
 def test_no_step_of_a_judge_keeps_other_threads_waiting(pattern: str) -> None:
     text = (pattern * 64_000)[:64_000]
 
-    # As long as beside a plain loop, on this machine at this time, or but for a short step.
-    assert any(
-        _longest_wait(lambda: _judged(answer=text[:-1], chunk=text))
-        < max(LONGEST_STEP, 2 * _longest_wait(_count))
-        for _ in range(TRIES)
-    )
+    assert lets_others_run(lambda: _judged(answer=text[:-1], chunk=text))
 
 
 LANGUAGES: Final = {

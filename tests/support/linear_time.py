@@ -1,8 +1,12 @@
-"""Tells whether work grows with a text as the text does, on a machine that others use as well."""
+"""Tells whether work grows with a text as the text does, and whether other threads get their turns.
+
+Both on a machine that others use as well.
+"""
 
 from __future__ import annotations
 
 import gc
+import threading
 import time
 from collections.abc import Callable
 from typing import Final
@@ -13,11 +17,12 @@ MOST: Final = 8.0
 # Below this, in seconds, the clock says nothing, and nothing is slow.
 FLOOR: Final = 0.02
 TRIES: Final = 4
+# Seconds that no other thread gets a turn in, at most.
+LONGEST_STEP: Final = 0.05
 
 
 def seconds(work: Callable[[str], object], text: str) -> float:
     """Returns the CPU time of `work(text)` in this thread, in seconds, no garbage collected."""
-    gc.collect()
     gc.disable()
     try:
         start = time.thread_time()
@@ -47,3 +52,44 @@ def grows_linearly(work: Callable[[str], object], piece: str, length: int) -> bo
         if least_long < FLOOR or least_long < MOST * least_short:
             return True
     return False
+
+
+def lets_others_run(work: Callable[[], object]) -> bool:
+    """Returns whether no step of work keeps other threads waiting for longer than 50 ms.
+
+    Or for twice as long as a plain loop does on this machine at this time. Other programs may take
+    the processor away, but not each time at the same place: work is tried a few times.
+    """
+    return any(
+        _longest_wait(work) < max(LONGEST_STEP, 2 * _longest_wait(_count)) for _ in range(TRIES)
+    )
+
+
+def _longest_wait(work: Callable[[], object]) -> float:
+    """The longest that another thread waits for its turn meanwhile, in seconds of the processor.
+
+    What other programs take of the processor is no step of the work.
+    """
+    longest = 0.0
+    is_done = threading.Event()
+
+    def tick() -> None:
+        nonlocal longest
+        before = time.process_time()
+        while not is_done.wait(0.001):
+            now = time.process_time()
+            longest, before = max(longest, now - before), now
+
+    thread = threading.Thread(target=tick, daemon=True)
+    thread.start()
+    gc.disable()  # a collection is a step by itself, as long as the program is large
+    work()
+    gc.enable()
+    is_done.set()
+    thread.join()
+    return longest
+
+
+def _count() -> None:
+    for _ in range(2_000_000):
+        pass

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import pytest
 from langchain_core.output_parsers import PydanticOutputParser
 from pydantic import BaseModel
@@ -9,7 +11,7 @@ from pydantic import BaseModel
 from claimspan_tracing.read.handwritten import written_evidence
 
 from buildings import FACTS, TOWER
-from linear_time import grows_linearly
+from linear_time import grows_linearly, lets_others_run
 
 TEXT = f"{FACTS[0]}\n{FACTS[1]}"
 
@@ -199,48 +201,57 @@ def test_what_the_user_pastes_into_the_question_is_no_evidence() -> None:
     assert evidence(f"Be brief.\n{question}", query=question) == []
 
 
-@pytest.mark.parametrize(
-    "piece",
-    [
-        "text above ",
-        "above text\n",
-        "<doc>",
-        "<doc></doc>",
-        "<text>",
-        "<text></text>",
-        "> a\n",
-        "Text: ",
-        "text:\n",
-        "</doc>",
-        "[1] ",
-        "[1] [2] ",
-        "Document 1: ",
-        "found:",
-        "found:   ",
-        "text .   \n",
-        "'''",
-        "===\n",
-        " ",
-        "\n",
-        "\n \n",
-        TOWER,
-        "Example ",
-        "context above\n",
-        "you are\n",
-        "voici ",
-        "Context:\n",
-        "Source: a\n",
-        "Question: a\nAnswer: b\n",
-        "[Doc 1] a\n",
-        f"<context>{TOWER}</context>",
-        "<doc><text>",
-        "-- a --\n",
-        f"Text: {FACTS[0]}\nQuestion: a\n",
-    ],
+HOSTILE: Final = (
+    "text above ",
+    "above text\n",
+    "<doc>",
+    "<doc></doc>",
+    "<text>",
+    "<text></text>",
+    "> a\n",
+    "Text: ",
+    "text:\n",
+    "</doc>",
+    "[1] ",
+    "[1] [2] ",
+    "Document 1: ",
+    "found:",
+    "found:   ",
+    "text .   \n",
+    "'''",
+    "===\n",
+    " ",
+    "\n",
+    "\n \n",
+    TOWER,
+    "Example ",
+    "context above\n",
+    "you are\n",
+    "voici ",
+    "Context:\n",
+    "Source: a\n",
+    "Question: a\nAnswer: b\n",
+    "[Doc 1] a\n",
+    f"<context>{TOWER}</context>",
+    "<doc><text>",
+    "-- a --\n",
+    f"Text: {FACTS[0]}\nQuestion: a\n",
 )
+
+
+@pytest.mark.parametrize("piece", HOSTILE)
 def test_a_hostile_prompt_takes_no_longer_than_its_length(piece: str) -> None:
     def find(hostile: str) -> None:
         evidence(f"{TEXT}\n{hostile}\nAnswer by the text above.\n{TOWER}")
         evidence(f"{TOWER}\n{hostile}")
 
     assert grows_linearly(find, piece, 200_000)
+
+
+@pytest.mark.parametrize("piece", HOSTILE)
+def test_no_step_of_reading_a_hostile_prompt_keeps_other_threads_waiting(piece: str) -> None:
+    hostile = (piece * 64_000)[:64_000]
+
+    assert lets_others_run(
+        lambda: evidence(f"{TEXT}\n{hostile}\nAnswer by the text above.\n{TOWER}")
+    )

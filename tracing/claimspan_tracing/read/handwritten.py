@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from itertools import pairwise, takewhile
+from itertools import chain, pairwise, takewhile
 from typing import Final
 
 from claimspan_tracing.read import vocabulary as words
@@ -45,6 +45,9 @@ MAX_LEAD: Final = 200
 
 MAX_POINTER: Final = 400
 """Characters of a paragraph that points back."""
+
+MAX_STEP: Final = 2_000
+"""Characters that one call of a slow pattern reads: other threads do not get a turn meanwhile."""
 
 MAX_CODE: Final = 0.2
 """Share of the lines of a text that may look like code."""
@@ -375,7 +378,8 @@ def _marks(text: str, query: str) -> Iterator[_Mark]:
 
 def _names(text: str, start: int, end: int) -> Iterator[_Mark]:
     """The numbers, headings, labels and pointers of a part of a prompt."""
-    for found in _NAMING.finditer(text, start, end):
+    steps = _steps(text, start, end)
+    for found in chain.from_iterable(_NAMING.finditer(text, *step) for step in steps):
         sort = str(found.lastgroup)
         role: _Role | None = None
         if sort in ("n", "k", "m"):
@@ -391,6 +395,17 @@ def _names(text: str, start: int, end: int) -> Iterator[_Mark]:
             sort = phrase.casefold()
         if role is not None:
             yield _Mark(found.start(), found.end(), role, sort)
+
+
+def _steps(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """The pieces in which a part is read: of lines or sentences, which no name goes beyond."""
+    while end - start > MAX_STEP:
+        half, until = start + MAX_STEP // 2, start + MAX_STEP
+        ends = (text.rfind(sign, half, until) + len(sign) for sign in ("\n", ". ", " "))
+        until = next((at for at in ends if at > half), until)
+        yield start, until
+        start = until
+    yield start, end
 
 
 def _role_of(phrase: str) -> _Role | None:
