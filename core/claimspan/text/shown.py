@@ -104,7 +104,7 @@ def without_shown(response: str, chunks: Sequence[str]) -> str:
     if len(written) < 2:
         return response
     passages = _Passages(chunks if _may_show(written, chunks) else ())
-    blocks = _blocks([_read(line, passages) for line in written])
+    blocks = _blocks(_read_ends(written, passages))
     starts = [*(block.start for block in blocks), len(written)]
     end = len(blocks)
     while end and _is_shown_below(blocks[end - 1], passages, is_last=end == len(blocks)):
@@ -127,6 +127,29 @@ def _may_show(written: Sequence[str], chunks: Sequence[str]) -> bool:
         for line in lines[:_PROBED] + lines[-_PROBED:]
     }
     return any(middle in text for text in chunks for middle in middles)
+
+
+def _read_ends(written: Sequence[str], passages: _Passages) -> list[_Line]:
+    """The lines, of which those between the first and the last that is said count as said.
+
+    Nothing between them is shown above or below the answer, and most answers begin and end with a
+    line that is said.
+    """
+    above: list[_Line] = []
+    heading: _Kind | None = None
+    for line in written:
+        above.append(_read(line, passages))
+        kind = above[-1].kind
+        if kind == "said" or (kind == "item" and heading != "sources"):
+            break
+        heading = kind if kind in ("sources", "excerpts", "heading") else heading
+    below: list[_Line] = []
+    for line in reversed(written[len(above) :]):
+        below.append(_read(line, passages))
+        if below[-1].kind == "said":
+            break
+    between = len(written) - len(above) - len(below)
+    return [*above, *[_Line("said", "")] * between, *reversed(below)]
 
 
 def _blocks(lines: Sequence[_Line]) -> list[_Block]:
