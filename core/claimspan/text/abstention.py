@@ -5,6 +5,7 @@ Such a response is neither true nor false: evaluations count it apart.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from claimspan.text.clauses import assertions
@@ -13,9 +14,11 @@ from claimspan.text.markdown import content_sentences
 from claimspan.text.refusals import (
     is_apology,
     is_referral,
+    may_decline,
     normalise,
     starts_with_abstention,
 )
+from claimspan.text.shown import without_shown
 
 __all__ = ["abstains"]
 
@@ -23,20 +26,24 @@ _MAX_ABSTENTION_CHARACTERS: Final = 600
 """A longer response says more than that it cannot answer, however it begins."""
 
 
-def abstains(text: str) -> bool:
+def abstains(response: str, chunks: Sequence[str] = ()) -> bool:
     """Tells whether a response declines to answer and asserts nothing else.
 
     If it declines, a sentence that sends the reader elsewhere or asks for more asserts nothing.
 
     Args:
-        text: A response, in English or a language of ``beside_answers.toml``. One of more than
+        response: In English or a language of ``beside_answers.toml``. One of more than
             ``_MAX_ABSTENTION_CHARACTERS`` does not abstain.
+        chunks: Those that it may show beside the answer, which assert nothing either.
 
     Returns:
         Of the refusals of FinanceBench that are no longer than that, True for 53 of 90 in the tune
         half and 55 of 111 in the test half; the others assert something. Of the 516 answers that
         people call right, True for none.
     """
+    if not may_decline(response):  # as of most: each other step takes ten times as long
+        return False
+    text = without_shown(response, chunks) if chunks else response
     if len(text) > _MAX_ABSTENTION_CHARACTERS:
         return False
     language = detect_language(text) or "en"

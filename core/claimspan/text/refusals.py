@@ -19,6 +19,7 @@ __all__ = [
     "is_filler",
     "is_referral",
     "is_statement",
+    "may_decline",
     "normalise",
     "starts_with_abstention",
     "starts_with_filler",
@@ -297,6 +298,13 @@ _CLOSING: Final = re.compile(
     re.IGNORECASE,
 )
 _ABSTENTION: Final = re.compile(_ABSTENTIONS, re.IGNORECASE)
+_HINT: Final = re.compile(
+    r"n['’]t(?![a-z])|\b(?:no|not|none|nothing|cannot|unable|lack|decline|refuse|only|insufficient|"
+    r"empty|unanswerable|idk|n/a|ai|assistant|language model|outside|beyond|out|sorry|afraid|"
+    r"apolog\w+)(?![a-z])",
+    re.IGNORECASE,
+)
+"""What each abstention and each apology in English has."""
 _REFERRAL: Final = re.compile(alternatives("refers"), re.IGNORECASE)
 _APOLOGY: Final = re.compile(
     r"(?:(?:i(?:'m| am) )?(?:(?:so|very|really) )?(?:sorry|afraid)(?: about that)?"
@@ -308,6 +316,11 @@ _APOLOGY: Final = re.compile(
 def normalise(sentence: str) -> str:
     """Strips outer white space and replaces curly apostrophes by straight ones."""
     return sentence.strip().replace("’", "'")
+
+
+def may_decline(text: str) -> bool:
+    """Tells at little cost whether a text may have an abstention or an apology in it."""
+    return _HINT.search(text) is not None or _has_hint(_spaced(text))
 
 
 def is_statement(sentence: str) -> bool:

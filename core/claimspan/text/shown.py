@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from typing import Final, Literal, NamedTuple
 
 from claimspan.text.answers import polarity
@@ -103,7 +104,7 @@ def without_shown(response: str, chunks: Sequence[str]) -> str:
     written = response.splitlines(keepends=True)
     if len(written) < 2:
         return response
-    passages = _Passages(chunks if _may_show(written, chunks) else ())
+    passages = _passages_of(chunks) if _may_show(written, chunks) else _Passages(())
     blocks = _blocks(_read_ends(written, passages))
     starts = [*(block.start for block in blocks), len(written)]
     end = len(blocks)
@@ -199,18 +200,27 @@ def _says(sentence: str) -> bool:
 
 
 class _Passages:
-    """The words in a row that chunks have."""
+    """The words in a row that chunks have, read as far as a line asks for them."""
 
     def __init__(self, chunks: Sequence[str]) -> None:
-        self._chunks = [
-            ({*_shingles(_words(text))}, bool(_SEVERAL.search(text))) for text in chunks
-        ]
-        self._known = {each for shingles, _ in self._chunks for each in shingles}
-        # A line that is too short to tell is a piece of a chunk if the chunk has it as a line.
-        self._lines = {tuple(_words(line)) for text in chunks for line in text.splitlines()}
+        self._chunks = chunks
+
+    @cached_property
+    def _words(self) -> list[list[str]]:
+        return [_words(text) for text in self._chunks]
+
+    @cached_property
+    def _known(self) -> set[tuple[str, ...]]:
+        return {each for words in self._words for each in _shingles(words)}
+
+    @cached_property
+    def _lines(self) -> set[tuple[str, ...]]:
+        return {tuple(_words(line)) for text in self._chunks for line in text.splitlines()}
 
     def has(self, line: str) -> bool:
         """Whether a line is a piece of a chunk, with its source before or behind it, or cut off."""
+        if not self._chunks:
+            return False
         behind = _SOURCE_BEHIND.sub("", line)
         label = _LABEL.match(behind)
         is_label = label is not None and len(_words(label.group())) <= _MAX_LABEL
@@ -219,15 +229,32 @@ class _Passages:
 
     def _is_piece(self, words: Sequence[str]) -> bool:
         if len(words) < _SHINGLE:
+            # A line that is too short to tell is a piece of a chunk if the chunk has it as a line.
             return bool(words) and tuple(words) in self._lines
         return self._known.issuperset(_shingles(words))
 
     def are_shown_whole(self, lines: Iterable[_Line]) -> bool:
         """Whether lines have a chunk of several sentences as a whole, or all of several chunks."""
         shown = {*_shingles(_words("\n".join(line.text for line in lines)))}
-        whole = [(shown.issuperset(of_chunk), several) for of_chunk, several in self._chunks]
-        every = len(whole) > 1 and all(is_whole for is_whole, _ in whole)
-        return every or any(is_whole and several for is_whole, several in whole)
+        whole = [shown.issuperset(_shingles(words)) for words in self._words]
+        if len(whole) > 1 and all(whole):
+            return True
+        pairs = zip(self._chunks, whole, strict=True)
+        return any(is_whole and _SEVERAL.search(text) for text, is_whole in pairs)
+
+
+def _passages_of(chunks: Sequence[str]) -> _Passages:
+    is_short = sum(map(len, chunks)) <= _LONGEST_REMEMBERED
+    return (_remembered if is_short else _Passages)(tuple(chunks))
+
+
+# One answer is read twice: to find what a model has read, and to tell whether it abstains.
+_LONGEST_REMEMBERED: Final = 32_000
+
+
+@lru_cache(maxsize=1)
+def _remembered(chunks: tuple[str, ...]) -> _Passages:
+    return _Passages(chunks)
 
 
 def _uncut(line: str) -> str:

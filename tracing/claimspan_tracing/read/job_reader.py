@@ -149,7 +149,7 @@ def read_job(
         chunks_found=n_chunks,
         rewritten=_rewritten(query, tree, read, chunks, of),
         runs_dropped=read.dropped,
-        abstained=abstains(without_shown(response, [each.text for each in chunks])),
+        abstained=abstains(response, [each.text for each in chunks]),
         status=result.status,
         reason=result.reason,
         capture_content=capture_content,

@@ -34,7 +34,6 @@ from claimspan.metrics.catalogue import in_order
 from claimspan.records import Chunk
 from claimspan.report import ReportClaim, ReportEntry
 from claimspan.text.abstention import abstains
-from claimspan.text.shown import without_shown
 from claimspan.verdicts import Label
 from claimspan_tracing import semconv
 from claimspan_tracing.trace_file.spans import (
@@ -170,7 +169,7 @@ def _entry(root: TraceSpan, family: Sequence[TraceSpan], skipped: Skipped) -> Re
         metadata=_parsed_metadata(root.attributes.get(semconv.METADATA))
         | {name: _text(root.attributes, name) for name in ids if name in root.attributes},
         abstained=semconv.JUDGE_NAME in facts
-        and abstains(without_shown(response, [chunk.text for chunk in chunks])),
+        and abstains(response, [chunk.text for chunk in chunks]),
         status=_text(root.attributes, semconv.EVALUATION_STATUS),
         reason=_text(facts, semconv.EVALUATION_REASON) or None,
         late=bool(scores) and not scores_in_time,
