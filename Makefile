@@ -16,6 +16,9 @@ unexport PYTHONDONTWRITEBYTECODE
 WORKERS ?= 3
 PYTEST := $(PY) -m pytest -n $(WORKERS) --dist worksteal
 
+# Each prints when it has ended; if one fails, so does the whole.
+SIDE_BY_SIDE := $(MAKE) --no-print-directory --jobs 3 --output-sync=target
+
 ifneq ($(shell command -v uv 2>/dev/null),)
 MAKE_VENV := uv venv --quiet --allow-existing --python '>=3.11,<3.14'
 INSTALL := uv pip install --quiet --python $(PY)
@@ -57,7 +60,7 @@ LOCK := uv pip compile --quiet --universal --python-version 3.11 --generate-hash
 	--no-emit-index-url --no-emit-find-links --no-header --upgrade \
 	--no-emit-package claimspan --no-emit-package claimspan-bench --no-emit-package claimspan-local-weights
 
-.PHONY: help demo test test-oldest test-providers test-backends test-peers lint docs format bench simulate soak lock clean
+.PHONY: help demo test test-oldest test-floors test-frameworks test-providers test-backends test-peers lint lint-style lint-mypy lint-pyright docs format bench simulate soak lock clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -68,9 +71,14 @@ demo: .venv/installed-demo ## Run a RAG pipeline with a local model, evaluate it
 test: .venv/installed-dev ## Run all tests; ARGS="tests/core --cov" is passed to pytest
 	@$(PYTEST) --ignore=tests/providers $(ARGS)
 
-# Old frameworks cause warnings of newer versions of pydantic, which we cannot fix.
-test-oldest: .venv-oldest/installed .venv-floors/installed ## Run tests on the oldest supported frameworks and dependencies
+test-oldest: ## Run tests on the oldest supported frameworks and dependencies
+	@$(SIDE_BY_SIDE) test-floors test-frameworks
+
+test-floors: .venv-floors/installed
 	@$(FLOORS) -m pytest -p no:cacheprovider -o filterwarnings=default $(FLOOR_TESTS) $(ARGS)
+
+# Old frameworks cause warnings of newer versions of pydantic, which we cannot fix.
+test-frameworks: .venv-oldest/installed
 	@$(OLDEST) -m pytest -p no:cacheprovider -o filterwarnings=default $(OLDEST_TESTS) $(ARGS)
 
 test-providers: .venv/installed-dev ## Run our integrations on the tracer providers of Phoenix, Logfire and others, and the judge by LiteLLM
@@ -87,9 +95,16 @@ test-peers: .venv/installed-dev ## Run the test suites of others with us and wit
 	@$(PY) tests/peers/peer_suites.py $(PEER) $(ARGS)
 
 lint: .venv/installed-dev ## Check style and types, and change nothing
+	@$(SIDE_BY_SIDE) lint-style lint-mypy lint-pyright
+
+lint-style:
 	@$(PY) -m ruff check
 	@$(PY) -m ruff format --check
+
+lint-mypy:
 	@$(PY) -m mypy
+
+lint-pyright:
 	@$(PY) -m pyright --warnings
 
 docs: .venv/installed-dev ## Build the site of the documentation into site/; a warning is an error

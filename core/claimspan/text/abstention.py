@@ -26,7 +26,7 @@ _MAX_ABSTENTION_CHARACTERS: Final = 600
 """A longer response says more than that it cannot answer, however it begins."""
 
 
-def abstains(response: str, chunks: Sequence[str] = ()) -> bool:
+def abstains(response: str, chunks: Sequence[str] | None = None) -> bool:
     """Tells whether a response declines to answer and asserts nothing else.
 
     If it declines, a sentence that sends the reader elsewhere or asks for more asserts nothing.
@@ -34,7 +34,8 @@ def abstains(response: str, chunks: Sequence[str] = ()) -> bool:
     Args:
         response: In English or a language of ``beside_answers.toml``. One of more than
             ``_MAX_ABSTENTION_CHARACTERS`` does not abstain.
-        chunks: Those that it may show beside the answer, which assert nothing either.
+        chunks: Those that it may show beside its answer. What it shows, and its list of sources,
+            assert nothing; None if it was taken off before.
 
     Returns:
         Of the refusals of FinanceBench that are no longer than that, True for 53 of 90 in the tune
@@ -43,7 +44,7 @@ def abstains(response: str, chunks: Sequence[str] = ()) -> bool:
     """
     if not may_decline(response):  # as of most: each other step takes ten times as long
         return False
-    text = without_shown(response, chunks) if chunks else response
+    text = response if chunks is None else without_shown(response, chunks)
     if len(text) > _MAX_ABSTENTION_CHARACTERS:
         return False
     language = detect_language(text) or "en"

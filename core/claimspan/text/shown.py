@@ -206,12 +206,12 @@ class _Passages:
         self._chunks = chunks
 
     @cached_property
-    def _words(self) -> list[list[str]]:
-        return [_words(text) for text in self._chunks]
+    def _of_each(self) -> list[set[tuple[str, ...]]]:
+        return [{*_shingles(_words(text))} for text in self._chunks]
 
     @cached_property
     def _known(self) -> set[tuple[str, ...]]:
-        return {each for words in self._words for each in _shingles(words)}
+        return {each for text in self._chunks for each in _shingles(_words(text))}
 
     @cached_property
     def _lines(self) -> set[tuple[str, ...]]:
@@ -236,7 +236,7 @@ class _Passages:
     def are_shown_whole(self, lines: Iterable[_Line]) -> bool:
         """Whether lines have a chunk of several sentences as a whole, or all of several chunks."""
         shown = {*_shingles(_words("\n".join(line.text for line in lines)))}
-        whole = [shown.issuperset(_shingles(words)) for words in self._words]
+        whole = [shown.issuperset(of_chunk) for of_chunk in self._of_each]
         if len(whole) > 1 and all(whole):
             return True
         pairs = zip(self._chunks, whole, strict=True)

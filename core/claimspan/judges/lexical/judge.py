@@ -159,9 +159,8 @@ class LexicalJudge:
                 the texts beside it if one is too short to tell.
             sure_from: A verdict is left undecided if its claim is neither so probably entailed nor
                 so probably not; two numbers, or one for both, from 0.5, at which every verdict is
-                decided, to 1. With 0.55 the
-                judge decides 87 % of the claims of the tune halves, a mean over ten sets, and is
-                right in .73 of these; of all claims in .71.
+                decided, to 1. With 0.55 the judge decides 87 % of the claims of the tune halves, a
+                mean over ten sets, and is right in .73 of these; of all claims in .71.
 
         Raises:
             ConfigError: ``sure_from`` is not from 0.5 to 1, or not one or two numbers.
