@@ -286,9 +286,9 @@ def checked_sure_from(sure_from: float | Sequence[float]) -> SureFrom:
     Raises:
         ConfigError: It is not from 0.5 to 1, or has more or fewer numbers.
     """
-    both = tuple(sure_from) if isinstance(sure_from, list | tuple) else (sure_from, sure_from)
+    both = sure_from if isinstance(sure_from, Sequence) else (sure_from, sure_from)
     for each in both:
-        if isinstance(each, bool) or not isinstance(each, int | float):
+        if isinstance(each, bool) or not isinstance(each, int | float):  # pyright: ignore[reportUnnecessaryIsInstance] - checked for those who do not type-check
             raise ConfigError(f"sure_from is of type {type(each).__name__}: use 0.5 to 1")
         if not 0.5 <= each <= 1:
             hint = percent_hint(each) if each >= 50 else ""
@@ -301,7 +301,7 @@ def checked_sure_from(sure_from: float | Sequence[float]) -> SureFrom:
             f"sure_from has {len(both)} numbers: use one, or two, from which on a claim is passed "
             "and from which on it is refused"
         )
-    return SureFrom(*both)
+    return SureFrom(both[0], both[1])
 
 
 def sure_verdicts(verdicts: Mapping[Cell, Verdict], sure_from: SureFrom) -> Verdicts:
