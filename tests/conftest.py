@@ -52,6 +52,8 @@ _rerun: set[str] = set()
 os.environ["HAYSTACK_TELEMETRY_ENABLED"] = "False"
 os.environ["LANGSMITH_TRACING"] = "false"
 os.environ["LANGCHAIN_TRACING_V2"] = "false"
+# A test that does not say which judge it means has words: they are quick, and the same everywhere.
+os.environ["CLAIMSPAN_JUDGE"] = "lexical"
 for variable in ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"):
     os.environ.pop(variable, None)
 

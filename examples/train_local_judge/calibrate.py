@@ -37,9 +37,9 @@ _ROUNDS: Final = 4
 _STEPS: Final = 400
 _PENALTY: Final = 1e-3
 _N_LEXICAL: Final = 2
-_SHARES: Final = {"made": 0.4, "written": 1.25}
+_SHARES: Final = {"made": 0.4, "written": 1.75}
 """Claims by rule count less than a set of people's, which they are to leave as they are. Written
-ones count more, as far as no set loses .0025 of its AUROC by it."""
+ones count more, as far as no set loses .01 of its AUROC by it."""
 
 TRAINED_ON: Final = frozenset({"begin_dev", "fever_sym_dev", "fm2_dev", "wice_claim_dev"})
 """Sets whose tune halves are among the training pairs, so that nothing is fitted on them."""

@@ -161,7 +161,7 @@ def no_choice(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
 def test_a_key_of_the_application_is_not_spent_unasked(no_choice: pytest.MonkeyPatch) -> None:
     no_choice.setenv("OPENAI_API_KEY", "sk-of-the-application")
 
-    assert default_judge().name == "lexical"
+    assert default_judge().name == "local"
 
 
 def test_the_environment_opts_in(no_choice: pytest.MonkeyPatch) -> None:

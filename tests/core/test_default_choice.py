@@ -6,14 +6,36 @@ import pytest
 
 from claimspan.errors import ConfigError, MissingExtraError
 from claimspan.evaluation.evaluate import evaluate, evaluate_many
-from claimspan.judges import LexicalJudge, LocalJudge, default_judge
-from claimspan.judges.local import models
+from claimspan.judges import LexicalJudge, LocalJudge, choice, default_judge
 
 from scripted import ScriptedJudge, make_record
 
 
-def test_the_default_judge_is_lexical(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("CLAIMSPAN_JUDGE", raising=False)
+def hide(package: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def find(name: str) -> str | None:
+        return None if name == package else name
+
+    monkeypatch.setattr(choice, "find_spec", find)
+
+
+PACKAGES = ["onnxruntime", "tokenizers", "claimspan_local_weights"]
+
+
+def test_the_default_judge_reads_if_its_packages_are_installed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("CLAIMSPAN_JUDGE")
+
+    assert isinstance(default_judge(), LocalJudge)
+    assert evaluate(make_record()).judge_name.startswith("local")
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_the_default_judge_compares_words_if_a_package_of_the_local_one_is_missing(
+    package: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("CLAIMSPAN_JUDGE")
+    hide(package, monkeypatch)
 
     assert isinstance(default_judge(), LexicalJudge)
     assert evaluate(make_record()).judge_name == "lexical"
@@ -22,12 +44,13 @@ def test_the_default_judge_is_lexical(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_key_of_the_application_does_not_change_the_judge(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.delenv("CLAIMSPAN_JUDGE", raising=False)
+    monkeypatch.delenv("CLAIMSPAN_JUDGE")
+    before = default_judge()
     monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-application")
 
     evaluation = evaluate(make_record())
 
-    assert (evaluation.judge_name, evaluation.usage.calls) == ("lexical", 0)
+    assert (evaluation.judge_name, evaluation.usage.calls) == (before.name, 0)
 
 
 @pytest.mark.parametrize("name", ["lexical", " Lexical "])
@@ -46,14 +69,7 @@ def test_an_unknown_default_judge_is_refused(monkeypatch: pytest.MonkeyPatch) ->
         evaluate_many([])
 
 
-def hide(package: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    def find(name: str) -> str | None:
-        return None if name == package else name
-
-    monkeypatch.setattr(models, "find_spec", find)
-
-
-@pytest.mark.parametrize("package", ["onnxruntime", "tokenizers", "claimspan_local_weights"])
+@pytest.mark.parametrize("package", PACKAGES)
 def test_the_local_judge_is_refused_at_set_up_where_a_package_of_it_is_missing(
     package: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

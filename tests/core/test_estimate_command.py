@@ -19,6 +19,12 @@ def judge_options(*given: str) -> list[str]:
     return [part for each in given for part in ("--judge-option", each)]
 
 
+@pytest.fixture(autouse=True)
+def _no_choice(monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: ignore[reportUnusedFunction]  # pytest uses it
+    """Without a judge that is named, a model is what an estimate is for."""
+    monkeypatch.delenv("CLAIMSPAN_JUDGE")
+
+
 def test_estimate_prints_calls_tokens_and_money(tmp_path: Path) -> None:
     path = tmp_path / "records.jsonl"
     path.write_text(RECORD.model_dump_json() + "\n" + RECORD.model_dump_json() + "\n")
@@ -101,7 +107,7 @@ def test_rows_that_are_no_records_are_left_out_and_said(tmp_path: Path) -> None:
 
 @pytest.fixture
 def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for variable in (*_KEYS, "CLAIMSPAN_JUDGE", "CLAIMSPAN_JUDGE_OPTIONS"):
+    for variable in (*_KEYS, "CLAIMSPAN_JUDGE_OPTIONS"):
         monkeypatch.delenv(variable, raising=False)
     (path := tmp_path / "records.jsonl").write_text(RECORD.model_dump_json())
     return path

@@ -58,6 +58,23 @@ def test_a_refusal_may_have_to_be_surer_than_a_pass() -> None:
     assert passes_alone.undecided_claims == refuses_alone.undecided_claims == 1
 
 
+KEYS = (
+    "A live key allows 600 calls a minute, while a test key is limited to 60 calls a minute. Keys "
+    "can be renewed once a day."
+)
+
+
+def test_whose_value_it_is_among_several_is_passed_only_if_the_model_is_sure() -> None:
+    of_another = Claim(text="With a test key you can make as many as 600 calls a minute.")
+    its_own = Claim(text="With a live key you can make as many as 600 calls a minute.")
+
+    matrix = asyncio.run(LocalJudge().check([of_another, its_own], [KEYS]))
+
+    assert matrix[0][0] is None
+    assert matrix[1][0] is not None
+    assert matrix[1][0].label is Label.ENTAILED
+
+
 def test_a_cascade_asks_the_strong_judge_for_exactly_what_the_cheap_one_leaves_open() -> None:
     strong = ScriptedJudge()
     judge = CascadeJudge(LexicalJudge(sure_from=0.7), strong)

@@ -17,7 +17,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
-from claimspan.judges.choice import JUDGE_VARIABLE, default_judge, judge_of
+from claimspan.judges.choice import JUDGE_VARIABLE, default_judge, default_name, judge_of
 from claimspan.judges.protocol import Judge, SparseJudge
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ __all__ = [
     "OpenAIJudge",
     "SparseJudge",
     "default_judge",
+    "default_name",
     "judge_of",
 ]
 

@@ -13,13 +13,14 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from importlib.metadata import entry_points
+from importlib.util import find_spec
 from inspect import signature
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias, cast
 
 from pydantic import JsonValue, SecretStr, ValidationError
 
 from claimspan.cost.pricing import Price
-from claimspan.errors import ClaimspanError, ConfigError
+from claimspan.errors import ClaimspanError, ConfigError, MissingExtraError
 from claimspan.judges.protocol import Judge
 from claimspan.loading import load_object
 
@@ -32,6 +33,7 @@ __all__ = [
     "PROVIDERS",
     "JudgeLike",
     "default_judge",
+    "default_name",
     "environment_options",
     "judge_of",
     "parse_options",
@@ -161,7 +163,7 @@ def _check_field(name: str, known: Mapping[str, object]) -> None:
 
 
 JUDGE_VARIABLE: Final = "CLAIMSPAN_JUDGE"
-"""Environment variable that selects the default judge; if it is not set, ``lexical`` is used."""
+"""Environment variable that selects the default judge."""
 
 JudgeLike: TypeAlias = object
 """What ``judge_of`` makes a judge of. To a type checker it is any object, since core cannot name
@@ -216,6 +218,9 @@ _BY_LITELLM: Final[Mapping[str, str]] = {
 }
 """Prefixes of strings that LiteLLM serves, with its own prefix of the model."""
 
+_WEIGHTS: Final = "claimspan_local_weights"
+"""The package of the bundled weights; a model of the user's takes their place."""
+
 _OF_CONNECTION: Final = ("base_url", "api_key", "headers", "query", "trust_env")
 
 
@@ -227,9 +232,9 @@ def default_judge(
 ) -> Judge:
     """Creates the judge that is used if none is given.
 
-    ``choice`` comes first, then the environment variable ``CLAIMSPAN_JUDGE``, then
-    ``LexicalJudge``. A key that the application has for itself is never used unless a choice names
-    its provider.
+    ``choice`` comes first, then the environment variable ``CLAIMSPAN_JUDGE``. Without both it is
+    ``LocalJudge`` if ``claimspan[local]`` is installed, and else ``LexicalJudge``. A key that the
+    application has for itself is never used unless a choice names its provider.
 
     Args:
         choice: ``lexical``; ``local``, or ``local:MODEL`` for another model; ``PROVIDER:MODEL``
@@ -261,7 +266,7 @@ def default_judge(
             "options of a judge are given, and no judge that takes any: name it, or set "
             f"{JUDGE_VARIABLE}"
         )
-    wanted = (named or "lexical").strip()
+    wanted = (choice or default_name()).strip()
     name, calibration = _with_calibration(wanted)
     judge = _named(name, origin, given, offline)
     if not calibration:
@@ -269,6 +274,17 @@ def default_judge(
     from claimspan.judges.calibrated import CalibratedJudge
 
     return CalibratedJudge(judge, calibration)
+
+
+def default_name() -> str:
+    """The name of the judge that is used if none is given."""
+    # Words refuse most of what an answer says in words of its own.
+    return os.environ.get(JUDGE_VARIABLE) or ("lexical" if _lacking_for_local() else "local")
+
+
+def _lacking_for_local() -> list[str]:
+    """The packages that ``LocalJudge`` needs and that are not installed; none is imported."""
+    return [name for name in ("onnxruntime", "tokenizers", _WEIGHTS) if find_spec(name) is None]
 
 
 def takes_options(choice: str) -> bool:
@@ -384,10 +400,11 @@ def _named(wanted: str, origin: str, options: Mapping[str, JsonValue], offline: 
         if kind == "local":
             # Imported only when chosen: the runtime takes a second to load.
             from claimspan.judges.local.judge import LocalJudge
-            from claimspan.judges.local.models import require_local_extra
 
             # Looked for now, though it is imported with the first claim: at set-up a user reads it.
-            require_local_extra(own_model=bool(model))
+            for package in _lacking_for_local():
+                if not (model and package == _WEIGHTS):
+                    raise MissingExtraError(package, "local")
             return LocalJudge(model or None)
     if model and kind in (*PROVIDERS, "azure"):
         return _at_endpoint(kind, model, options, offline)

@@ -5,7 +5,7 @@
 are the same, others, or leave each other open: ``relations``. ``bare`` decides a claim that is a
 value alone, by its question: models are weak at scales and roundings. ``stated`` are values among
 words, with their sentences, and ``conflicts`` finds which of a claim's values a text gives, changes
-or lacks.
+or lacks, and beside which others they stand.
 
 The time is in proportion to the length of a text, even if it repeats itself.
 """
@@ -23,6 +23,7 @@ from claimspan.quantities.conflicts import (
     ValueConflict,
     as_written,
     equal_values,
+    has_rivals,
     value_conflicts,
 )
 from claimspan.quantities.reading import Values, read_values
@@ -42,6 +43,7 @@ __all__ = [
     "asked_value",
     "check_value",
     "equal_values",
+    "has_rivals",
     "is_bare_value",
     "is_same_value",
     "read_values",

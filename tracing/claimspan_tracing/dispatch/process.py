@@ -35,7 +35,7 @@ from claimspan.errors import (
     RecordLimitError,
 )
 from claimspan.evaluation.selection import Selection
-from claimspan.judges import JUDGE_VARIABLE, Judge, default_judge
+from claimspan.judges import Judge, default_judge, default_name
 from claimspan.judges.choice import JudgeLike, environment_options
 from claimspan.judges.protocol import PortableJudge
 from claimspan.loading import load_object
@@ -141,8 +141,7 @@ def spec_of(given: JudgeLike | None) -> JudgeSpec:
     """
     if given is None or given == "":
         # Read now: a process that is started later has the judge of the monitor all the same.
-        chosen = os.environ.get(JUDGE_VARIABLE) or "lexical"
-        return JudgeSpec(name=chosen, options=environment_options())
+        return JudgeSpec(name=default_name(), options=environment_options())
     if isinstance(given, str):
         return JudgeSpec(name=given)
     kind = type(given)

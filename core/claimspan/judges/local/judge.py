@@ -167,7 +167,7 @@ class LocalJudge(SparseJudge):
     @property
     def version(self) -> str:
         """Version of the verdicts; changes with weights, constants and the lexical judge."""
-        return f"10+lexical.{self._lexical.version}"
+        return f"11+lexical.{self._lexical.version}"
 
     @property
     def pairs(self) -> PairCounts:

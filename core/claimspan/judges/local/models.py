@@ -8,7 +8,6 @@ computes, so they stay beside the code.
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Final, NamedTuple, Protocol, cast
 
@@ -24,7 +23,6 @@ __all__ = [
     "bundled_combination",
     "bundled_files",
     "find_pretrained",
-    "require_local_extra",
 ]
 
 
@@ -54,19 +52,6 @@ def bundled_files() -> ModelFiles:
 def bundled_combination() -> VerdictRegression:
     """Returns the fitted combination of the network's logits with the lexical evidence."""
     return VerdictRegression.read(Path(__file__).parent / "combination.json")
-
-
-def require_local_extra(*, own_model: bool) -> None:
-    """Says now what the first check would lack, without importing it.
-
-    A model of the user's (``own_model``) takes the place of the weights.
-
-    Raises:
-        MissingExtraError: A package of the extra is not installed.
-    """
-    for package in ("onnxruntime", "tokenizers", *(() if own_model else (_WEIGHTS,))):
-        if find_spec(package) is None:
-            raise MissingExtraError(package, _EXTRA)
 
 
 # Paths that exporters use, in the order of preference: 8-bit weights are faster than 32-bit ones.
