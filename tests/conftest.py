@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import os
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import hypothesis
@@ -101,6 +101,16 @@ def make_monitor(provider: TracerProvider) -> Iterator[MonitorFactory]:
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     named = any("backends" in argument for argument in config.args)
     return True if collection_path == BACKENDS and not named else None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Looks for no garbage while thousands of tests are collected: it takes a sixth of the time."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
 
 
 @pytest.hookimpl(trylast=True)

@@ -27,6 +27,7 @@ from io import StringIO
 from pathlib import Path
 from opentelemetry import metrics
 from opentelemetry._logs import get_logger_provider
+from claimspan_langchain import ClaimspanCallbackHandler
 from lc_pipelines import rag_chain
 
 names = {}

@@ -92,6 +92,7 @@ MIB: Final = 1024 * 1024
 RUN_BLOCKS: Final = """
 import json, re
 from pathlib import Path
+from claimspan_langchain import ClaimspanCallbackHandler
 from lc_pipelines import rag_chain
 
 QUESTION = "Is it true? Mail ana@example.com."

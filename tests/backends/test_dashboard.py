@@ -41,6 +41,7 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from claimspan_tracing.trace_file.writing import OtlpFileExporter
 from prometheus_client import start_http_server
 from claimspan.cost.usage import Usage, add_usage
+from claimspan_langchain import ClaimspanCallbackHandler
 from lc_pipelines import rag_chain
 
 class Paid(ScriptedJudge):

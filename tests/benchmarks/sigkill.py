@@ -13,20 +13,21 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 
-from spool_runs import kill_and_restart, read_aftermath
-
-WHOLE = {"invoke_workflow RunnableSequence", "retrieval", "chat", "claimspan.evaluate"}
+from spool_runs import WHOLE, kill_and_restart, read_aftermath
 
 
 def main(kills: int, seed: int) -> int:
     rng = random.Random(seed)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        acknowledged = kill_and_restart(folder, kills, judge_seconds=0.05, rng=rng)
+        acknowledged = kill_and_restart(
+            folder, kills, judge_seconds=0.05, rng=rng, pipeline="langchain"
+        )
         aftermath = read_aftermath(folder)
     scored = [key for key in acknowledged if len(aftermath.scored(key)) == 1]
     # Late scores stand on a span more.
-    whole = [k for k in acknowledged if aftermath.names(k) - {"claimspan.annotations"} == WHOLE]
+    late = {"claimspan.annotations"}
+    whole = [k for k in acknowledged if aftermath.names(k) - late == WHOLE["langchain"]]
     print(f"kills           {kills}")
     print(f"acknowledged    {len(acknowledged)}")
     print(f"one score       {len(scored)}")

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -20,7 +17,7 @@ from claimspan.errors import ClaimspanError, ConfigError
 from claimspan.judges import LexicalJudge, ModelJudge, OpenAIJudge, default_judge
 from claimspan.judges.choice import NOWHERE, parse_options
 
-from command_line import invoke, run
+from command_line import call, invoke, run
 from judge_server import JudgeServer, judge_server
 from judged import RECORD
 
@@ -211,14 +208,7 @@ def test_a_wrong_option_ends_a_command_with_one_line_and_code_2(
     arguments: tuple[str, ...], records: Path
 ) -> None:
     command = [str(records) if each == "RECORDS" else each for each in arguments]
-    done = subprocess.run(
-        [sys.executable, "-m", "claimspan", *command],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "OPENAI_API_KEY": "sk-test"},
-        cwd=records.parent,
-    )
+    done = call(*command, cwd=records.parent, OPENAI_API_KEY="sk-test")
 
     assert done.returncode == 2
     assert done.stderr.startswith("claimspan: ")

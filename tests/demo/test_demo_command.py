@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -15,7 +18,8 @@ from claimspan import Label
 from claimspan.report import ReportClaim, ReportEntry
 from claimspan_tracing.trace_file.records import read_trace_file
 
-from judge_server import judge_server
+from command_line import call
+from judge_server import Exchange, judge_server
 
 QUESTIONS = 12  # as many as are asked by default
 
@@ -30,11 +34,28 @@ class DemoResult(BaseModel):
     report: Path
 
 
-def claimspan(*arguments: str, cwd: Path, check: bool = True) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "claimspan", *arguments]
+def claimspan(*arguments: str, cwd: Path, **variables: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        command, cwd=cwd, check=check, capture_output=True, text=True, timeout=600
+        [sys.executable, "-m", "claimspan", *arguments],
+        cwd=cwd,
+        env=os.environ | variables,
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=600,
     )
+
+
+@contextmanager
+def quick_model() -> Generator[dict[str, str]]:
+    """The environment of a model of one's own, which has its answer ready."""
+
+    async def answer(exchange: Exchange) -> None:
+        await exchange.reply("The laboratory was opened in 1998.")
+
+    with judge_server() as server:
+        server.behave = answer
+        yield {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "none"}
 
 
 @pytest.fixture(scope="module")
@@ -97,7 +118,7 @@ def test_the_means_are_those_of_the_records(demo: DemoResult, entries: list[Repo
 def test_the_report_command_makes_the_same_page_from_the_trace_file(
     demo: DemoResult, tmp_path: Path
 ) -> None:
-    printed = claimspan("report", str(demo.traces), "-o", "page.html", "--json", cwd=tmp_path)
+    printed = call("report", str(demo.traces), "-o", "page.html", "--json", cwd=tmp_path)
 
     assert json.loads(printed.stdout)["entries"] == QUESTIONS
     assert (tmp_path / "page.html").stat().st_size > 10_000
@@ -132,7 +153,9 @@ def test_the_claims_that_are_shown_are_those_that_the_judge_is_surest_of(
 
 
 def test_each_answer_is_printed_as_it_is_judged_also_without_a_terminal(tmp_path: Path) -> None:
-    printed = claimspan("demo", "-n", "2", "--judge", "lexical", cwd=tmp_path).stdout
+    demo = ("demo", "-n", "2", "--model", "m", "--judge", "lexical")
+    with quick_model() as asking:
+        printed = claimspan(*demo, cwd=tmp_path, **asking).stdout
 
     first, second = [line for line in printed.splitlines() if line.startswith("[")]
     assert first.startswith("[1/2] ")
@@ -141,32 +164,31 @@ def test_each_answer_is_printed_as_it_is_judged_also_without_a_terminal(tmp_path
 
 
 def test_the_demo_takes_a_judge_with_its_options_by_command_line_or_environment(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
-    with judge_server() as server:
+    with judge_server() as server, quick_model() as asking:
+        demo = ("demo", "-n", "1", "--model", "m")
         options = [f"base_url={server.url}", "seed=7"]
         given = [part for each in options for part in ("--judge-option", each)]
-        claimspan("demo", "-n", "1", "--judge", "openai:m", *given, cwd=tmp_path)
+        by_line = call(*demo, "--judge", "openai:m", *given, cwd=tmp_path, **asking)
         calls = len(server.exchanges)
-        monkeypatch.setenv("CLAIMSPAN_JUDGE", "openai:m")
-        monkeypatch.setenv("CLAIMSPAN_JUDGE_OPTIONS", " ".join(options))
-        claimspan("demo", "-n", "1", cwd=tmp_path)
+        told = {"CLAIMSPAN_JUDGE": "openai:m", "CLAIMSPAN_JUDGE_OPTIONS": " ".join(options)}
+        by_environment = call(*demo, cwd=tmp_path, **asking, **told)
 
+        assert (by_line.returncode, by_environment.returncode) == (0, 0), by_line.stderr
         assert len(server.exchanges) > calls > 0
         assert server.sent("seed") == {7}
 
 
 def test_options_without_a_judge_that_takes_them_are_one_line_on_stderr(tmp_path: Path) -> None:
-    failed = claimspan(
-        "demo", "--judge", "lexical", "--judge-option", "seed=1", cwd=tmp_path, check=False
-    )
+    failed = call("demo", "--judge", "lexical", "--judge-option", "seed=1", cwd=tmp_path)
 
     assert failed.returncode == 2
     assert failed.stderr == "claimspan: 'lexical' takes no options: leave seed out\n"
 
 
 def test_a_model_of_ones_own_needs_a_key(tmp_path: Path) -> None:
-    failed = claimspan("demo", "--model", "gpt-4o-mini", cwd=tmp_path, check=False)
+    failed = call("demo", "--model", "gpt-4o-mini", cwd=tmp_path)
 
     assert failed.returncode == 2
     assert failed.stderr == (
@@ -174,13 +196,13 @@ def test_a_model_of_ones_own_needs_a_key(tmp_path: Path) -> None:
     )
 
 
-def test_a_model_that_cannot_be_reached_is_one_line_on_stderr(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-canary")
-    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
-
-    failed = claimspan("demo", "--model", "gpt-4o-mini", cwd=tmp_path, check=False)
+def test_a_model_that_cannot_be_reached_is_one_line_on_stderr(tmp_path: Path) -> None:
+    failed = call(
+        *("demo", "--model", "gpt-4o-mini"),
+        cwd=tmp_path,
+        OPENAI_API_KEY="sk-canary",
+        OPENAI_BASE_URL="http://127.0.0.1:9/v1",
+    )
 
     assert failed.returncode == 2
     asking, error = failed.stderr.splitlines()
@@ -192,7 +214,7 @@ def test_a_model_that_cannot_be_reached_is_one_line_on_stderr(
 def test_a_file_that_is_no_trace_is_one_line_on_stderr(tmp_path: Path) -> None:
     (tmp_path / "broken.jsonl").write_text("{}\nnot json\n", encoding="utf-8")
 
-    failed = claimspan("report", "broken.jsonl", cwd=tmp_path, check=False)
+    failed = call("report", "broken.jsonl", cwd=tmp_path)
 
     assert failed.returncode == 1
     assert failed.stderr.count("\n") == 1

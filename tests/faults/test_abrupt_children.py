@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from command_line import run
 from processes import environment, run_python, statuses_in
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
@@ -52,21 +53,8 @@ print("done", flush=True)
 
 def rows(file: Path) -> dict[str, int]:
     """What `claimspan spool` says of a file."""
-    shown = claimspan("spool", str(file), "--json")
-    states: dict[str, int] = json.loads(shown.stdout)["states"]
+    states: dict[str, int] = json.loads(run("spool", str(file), "--json"))["states"]
     return states
-
-
-def claimspan(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "claimspan", *arguments],
-        capture_output=True,
-        text=True,
-        cwd=cwd,
-        env=environment(),
-        timeout=90,
-        check=True,
-    )
 
 
 @pytest.mark.parametrize("before", ["", "import claimspan_tracing"])
@@ -84,7 +72,15 @@ def test_with_a_spool_a_child_that_ends_at_once_leaves_its_record_on_disk(
 def test_the_command_judges_what_is_left_in_a_spool_and_empties_it(tmp_path: Path) -> None:
     run_python(JOB.format(before="", options='spool="spool.db"'), tmp_path)
 
-    shown = claimspan("spool", "spool.db", "--judge", "--json", cwd=tmp_path)
+    shown = subprocess.run(
+        [sys.executable, "-m", "claimspan", "spool", "spool.db", "--judge", "--json"],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env=environment(),
+        timeout=90,
+        check=True,
+    )
 
     assert json.loads(shown.stdout)["judged"] == {"evaluated": 3}
     assert rows(tmp_path / "spool.db") == {}

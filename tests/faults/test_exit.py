@@ -113,20 +113,20 @@ time.sleep(60)
 
 
 def test_hundreds_of_pending_records_are_all_written_at_the_end(tmp_path: Path) -> None:
-    # Their spans are more than the queue of the SDK's batch processor holds.
+    # Their spans are more than the queue of the SDK's batch processor holds: 2,048.
     code = """
 monitor = Monitor(Hanging(), sample=1.0, exit_timeout=10.0)
-ask(monitor, *map(str, range(800)))
+ask(monitor, *map(str, range(1200)))
 deadline = time.monotonic() + 60
 while monitor.engine.records.n_unread and time.monotonic() < deadline:
-    time.sleep(0.02)  # until the spans of all are built: three for each record
+    time.sleep(0.02)  # until the spans of all are built: two for each record
 """
     # Not measured by coverage, and with twice the usual time, of which the judge takes two thirds:
-    # ending 800 records must not take longer than there is time for on a busy machine.
+    # ending 1,200 records must not take longer than there is time for on a busy machine.
     ended = run_python(code, tmp_path, COVERAGE_PROCESS_CONFIG="")
 
     assert ended.code == 0, ended.stderr
-    assert sum(statuses_in(tmp_path).values()) == 800
+    assert sum(statuses_in(tmp_path).values()) == 1200
 
 
 def test_several_monitors_share_one_deadline_and_lose_nothing_of_the_healthy(
@@ -184,11 +184,16 @@ def refuse(thread):
         raise RuntimeError("can't start new thread")
     start(thread)
 threading.Thread.start = refuse
+from claimspan_langchain import ClaimspanCallbackHandler
+from lc_pipelines import rag_chain
 monitor = Monitor(ScriptedJudge(), sample=1.0, tracer_provider=provider)
-ask(monitor, "a")
+def ask_chain(*queries):
+    for query in queries:
+        rag_chain().invoke(query, {"callbacks": [ClaimspanCallbackHandler(monitor)]})
+ask_chain("a")
 gc.disable()  # what it would close some time later is counted
 before = len(os.listdir("/dev/fd"))
-ask(monitor, *"bcdefghi")
+ask_chain(*"bcdefghi")
 print(len(os.listdir("/dev/fd")) - before)
 print(monitor.stats.produced, monitor.stats.dropped["shutdown"], monitor.stats.pending)
 print(monitor.flush(1), monitor.shutdown(1))

@@ -18,10 +18,9 @@ from processes import run_python
 SET_UP: Final = """
 import os, threading, time
 from opentelemetry.sdk.trace import TracerProvider
-from claimspan_langchain import ClaimspanCallbackHandler
 from claimspan_tracing import Alert, Monitor
 from claimspan_tracing.adapters import Delivery
-from lc_pipelines import rag_chain
+from exit_judges import ask
 from support import ScriptedJudge
 
 def say(*words):  # in one write, so that no other comes in between
@@ -40,9 +39,6 @@ class Writer:
 def monitor_with(**options):
     provider = TracerProvider(shutdown_on_exit=False)
     return Monitor(ScriptedJudge(), sample=1.0, tracer_provider=provider, **options)
-
-def ask(monitor, query):
-    rag_chain().invoke(query, {"callbacks": [ClaimspanCallbackHandler(monitor)]})
 """
 
 

@@ -45,6 +45,7 @@ def test_a_stream_that_is_open_at_a_shutdown_ends_with_it_and_is_counted(
 
 def test_a_stream_that_is_open_at_the_end_of_the_process_is_written(tmp_path: Path) -> None:
     code = """
+from claimspan_langchain import ClaimspanCallbackHandler
 from lc_pipelines import rag_chain
 monitor = Monitor(ScriptedJudge(), sample=1.0)
 stream = rag_chain().stream("q", {"callbacks": [ClaimspanCallbackHandler(monitor)]})

@@ -23,9 +23,8 @@ monkey.patch_all()
 import asyncio, json, sys
 import gevent
 from claimspan.errors import ConfigError
-from claimspan_langchain import ClaimspanCallbackHandler
 from claimspan_tracing import Monitor
-from lc_pipelines import rag_chain
+from exit_judges import ask
 """
 
 ASKING = """
@@ -39,11 +38,16 @@ async def runs():
     await asyncio.sleep(0)
     return True
 
+if sys.argv[1] == "plain":  # and by a framework, which has locks and threads of its own
+    from claimspan_langchain import ClaimspanCallbackHandler
+    from lc_pipelines import rag_chain
+    def ask(monitor, query):
+        rag_chain().invoke(query, {"callbacks": [ClaimspanCallbackHandler(monitor)]})
+
 options = {"plain": {}, "serverless": {"serverless": True}, "redact": {"redact": str.upper},
            "on_result": {"on_result": on_result}, "spool": {"spool": "spool.db"}}[sys.argv[1]]
 monitor = Monitor(**options)
-config = {"callbacks": [ClaimspanCallbackHandler(monitor)]}
-greenlets = [gevent.spawn(rag_chain().invoke, str(number), config) for number in range(30)]
+greenlets = [gevent.spawn(ask, monitor, str(number)) for number in range(30)]
 gevent.joinall(greenlets, raise_error=True)
 free = asyncio.run(runs())  # raises where a loop of ours runs on the application's thread
 flushed = monitor.flush(60)

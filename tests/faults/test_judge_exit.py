@@ -28,10 +28,9 @@ sys.path.insert(0, sys.argv[1])
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor, SpanExporter, SpanExportResult
 
-from claimspan.judges import LexicalJudge, OpenAIJudge
-from claimspan_langchain import ClaimspanCallbackHandler
+from claimspan.judges import LexicalJudge
 from claimspan_tracing import Monitor
-from lc_pipelines import rag_chain
+from exit_judges import ask
 
 
 class Printing(SpanExporter):
@@ -52,11 +51,15 @@ def refuse(self):
     raise RuntimeError("can't create new thread at interpreter shutdown")
 
 
-judge = ThreadedJudge() if sys.argv[2] == "threads" else OpenAIJudge("stub", base_url=sys.argv[2])
+if sys.argv[2] == "threads":
+    judge = ThreadedJudge()
+else:
+    from claimspan.judges import OpenAIJudge
+    judge = OpenAIJudge("stub", base_url=sys.argv[2])
 provider = TracerProvider(shutdown_on_exit=False)
 provider.add_span_processor(SimpleSpanProcessor(Printing()))
 monitor = Monitor(judge=judge, sample=1.0, tracer_provider=provider)
-rag_chain().invoke("q", {"callbacks": [ClaimspanCallbackHandler(monitor)]})
+ask(monitor, "q")
 if sys.argv[3] == "no threads":
     # What Python does from 3.12 on; registered last, so that it runs before the monitor's own.
     atexit.register(lambda: setattr(threading.Thread, "start", refuse))

@@ -11,10 +11,9 @@ import sys
 import time
 from pathlib import Path
 
-from spool_runs import Aftermath, Victim, kill_and_restart, read_aftermath
+from spool_runs import WHOLE, Aftermath, Victim, kill_and_restart, read_aftermath
 
 KILLS = 8
-WHOLE = {"invoke_workflow RunnableSequence", "retrieval", "chat", "claimspan.evaluate"}
 
 
 def assert_whole(aftermath: Aftermath, acknowledged: set[tuple[str, str]]) -> None:
@@ -23,7 +22,7 @@ def assert_whole(aftermath: Aftermath, acknowledged: set[tuple[str, str]]) -> No
     for key in acknowledged:
         (scored,) = aftermath.scored(key)
         is_late = scored.name == "claimspan.evaluate"
-        whole = WHOLE | {"claimspan.annotations"} if is_late else WHOLE
+        whole = WHOLE["by hand"] | ({"claimspan.annotations"} if is_late else set[str]())
         assert aftermath.names(key) == whole
         assert len(aftermath.traces[key[0]]) == len(whole)
         assert key[1] in aftermath.traces[key[0]]
@@ -56,7 +55,7 @@ def test_after_kills_around_the_end_of_the_hold_scores_are_on_a_carrier_or_the_r
 
 
 def test_spans_that_are_made_again_are_those_that_were_lost(tmp_path: Path) -> None:
-    killed = Victim(tmp_path, queries=1, judge_seconds=60.0)
+    killed = Victim(tmp_path, queries=1, judge_seconds=60.0, pipeline="langchain")
     killed.wait_for("acknowledged")
     killed.kill()
     ((trace_id, span_id),) = killed.acknowledged
@@ -64,7 +63,9 @@ def test_spans_that_are_made_again_are_those_that_were_lost(tmp_path: Path) -> N
     survivor.wait_for("idle 1")
     survivor.end()
 
-    spans = read_aftermath(tmp_path).traces[trace_id]
+    aftermath = read_aftermath(tmp_path)
+    assert aftermath.names((trace_id, span_id)) == WHOLE["langchain"]
+    spans = aftermath.traces[trace_id]
     root = spans[span_id]
     assert root.attributes["claimspan.evaluation.status"] == "evaluated"
     assert str(root.attributes["input.value"]).startswith("query ")
@@ -96,22 +97,20 @@ FORK = """
 import os, sys, warnings
 sys.path.insert(0, sys.argv[2])
 warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12 on: fork beside threads
-from claimspan_langchain import ClaimspanCallbackHandler
 from claimspan_tracing import Monitor, configure
-from lc_pipelines import rag_chain
+from exit_judges import ask
 from support import ScriptedJudge
 folder = sys.argv[1]
 provider = configure(file=folder + "/traces.jsonl")
 monitor = Monitor(
     ScriptedJudge(delay=0.2), sample=1.0, spool=folder + "/spool.db", tracer_provider=provider
 )
-config = {"callbacks": [ClaimspanCallbackHandler(monitor)]}
-rag_chain().invoke("of the parent", config)
+ask(monitor, "of the parent")
 while not monitor.stats.spooled:
     pass
 child = os.fork()
 if child == 0:
-    rag_chain().invoke("of the child", config)
+    ask(monitor, "of the child")
     clean = monitor.flush(20) and monitor.shutdown()
     stats = monitor.stats
     os._exit(0 if clean and stats.produced == stats.spooled == 1 else 1)

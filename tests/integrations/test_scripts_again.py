@@ -42,6 +42,7 @@ frameworks = pytest.mark.parametrize("framework", FRAMEWORKS)
 
 RUNS_ITS_SCRIPT_ON_THREADS = """
 import gc, runpy
+import claimspan_langchain  # what runs scripts has loaded their framework with the first of them
 from thread_counts import thread_counts, wait_until_gone
 before = thread_counts()
 for number in range(20):

@@ -25,6 +25,7 @@ from claimspan.report.record_view import MAX_LOCATED
 from claimspan.text.visible import visible
 from claimspan_demo.display import show
 
+from command_line import call
 from shown_records import places_of, segments_of
 
 EVIL = "a\x1b[2J\x9b31m\u202eb\u2066c\u200f\x00\x7f\r\ufeff\U000e0041</script><img src=//x>[red]z"
@@ -150,7 +151,7 @@ def test_the_json_of_the_command_is_json_whatever_the_file_is_called(tmp_path: P
     path = tmp_path / "a\x1b\u202e"
     path.write_text("{")
 
-    done = claimspan("report", str(path), "--json")
+    done = call("report", str(path), "--json")
 
     assert done.returncode == 1
     assert json.loads(done.stdout)["skipped"] == {"line_not_json": 1}

@@ -41,7 +41,6 @@ import os, signal, sys, threading, time, warnings
 warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12 on: fork beside threads
 # A process that was started in the background ignores Ctrl-C, and so do its children.
 signal.signal(signal.SIGINT, signal.default_int_handler)
-from claimspan_langchain import ClaimspanCallbackHandler
 from claimspan_tracing import Monitor, configure, install_sigterm
 from exit_judges import Blocking, Hanging, Slow, ask
 from support import ScriptedJudge

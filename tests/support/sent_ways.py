@@ -17,9 +17,6 @@ from opentelemetry.sdk.trace import TracerProvider
 
 from claimspan_tracing import Monitor, configure
 
-from hs_driver import HaystackDriver
-from lc_driver import LangChainDriver
-from li_driver import LlamaIndexDriver
 from otlp_receiver import Answer, Receiver, receiver
 from pipelines import Driver, Passage, Recipe
 from processes import run_python
@@ -41,11 +38,27 @@ __all__ = [
 
 QUERY: Final = "the question"
 
-DRIVERS: Final[Sequence[Callable[[], Driver]]] = (
-    LangChainDriver,
-    LlamaIndexDriver,
-    HaystackDriver,
-)
+
+def _langchain() -> Driver:
+    from lc_driver import LangChainDriver
+
+    return LangChainDriver()
+
+
+def _llama_index() -> Driver:
+    from li_driver import LlamaIndexDriver
+
+    return LlamaIndexDriver()
+
+
+def _haystack() -> Driver:
+    from hs_driver import HaystackDriver
+
+    return HaystackDriver()
+
+
+# Each loads its framework when it is called: a process that is killed needs one of them.
+DRIVERS: Final[Sequence[Callable[[], Driver]]] = (_langchain, _llama_index, _haystack)
 
 _CLAIMS: Final = tuple(f"Claim {n} über {'größe ' * 400}end" for n in range(4))
 """Each longer than Tempo's attributes, of characters that take two bytes."""
@@ -175,7 +188,7 @@ import os, signal, time
 import claimspan_tracing.spool.spool as spool
 spool.LEASE_SECONDS = 0.6
 from sent_ways import DRIVERS, LONG, QUERY
-driver = {each.name: each for each in DRIVERS}[os.environ["DRIVER"]]()
+driver = DRIVERS[int(os.environ["DRIVER"])]()
 monitor = Monitor(
     ScriptedJudge(delay=600.0),
     sample=1.0,
@@ -193,5 +206,6 @@ os.kill(os.getpid(), signal.SIGKILL)
 
 def crash(driver: Driver, folder: Path) -> None:
     """Ask the query in a process that is killed as soon as the spool has its record."""
-    ended = run_python(_CRASH, folder, DRIVER=driver.name, HAYSTACK_TELEMETRY_ENABLED="False")
+    number = [make().name for make in DRIVERS].index(driver.name)
+    ended = run_python(_CRASH, folder, DRIVER=str(number), HAYSTACK_TELEMETRY_ENABLED="False")
     assert ended.code == -signal.SIGKILL, ended.stderr

@@ -15,9 +15,9 @@ from pathlib import Path
 from claimspan_tracing.job import JobKey
 from claimspan_tracing.trace_file.spans import Skipped, TraceSpan, read_spans
 
-from spool_victim import FILE, LEASE_SECONDS, TRACES
+from spool_victim import FILE, LEASE_SECONDS, TRACES, WHOLE
 
-__all__ = ["Aftermath", "Victim", "kill_and_restart", "read_aftermath"]
+__all__ = ["WHOLE", "Aftermath", "Victim", "kill_and_restart", "read_aftermath"]
 
 VICTIM = Path(__file__).parent / "spool_victim.py"
 
@@ -33,10 +33,11 @@ class Victim:
         queries: int = 0,
         judge_seconds: float = 0.0,
         hold_seconds: float = 30.0,
+        pipeline: str = "by hand",
     ) -> None:
         self._said = folder / f"said-{time.monotonic_ns()}.txt"
         numbers = (seconds, queries, judge_seconds, hold_seconds)
-        arguments = [str(folder), *map(str, numbers)]
+        arguments = [str(folder), *map(str, numbers), pipeline]
         with self._said.open("wb") as out:
             self.process = subprocess.Popen(
                 [sys.executable, str(VICTIM), *arguments], stdout=out, stderr=subprocess.STDOUT
@@ -97,11 +98,18 @@ def kill_and_restart(
     rng: random.Random,
     judge_seconds: float,
     hold_seconds: float = 30.0,
+    pipeline: str = "by hand",
 ) -> set[JobKey]:
     """Kill a service at random moments, let the last one finish, and return all acknowledged."""
     acknowledged: set[JobKey] = set()
     for _ in range(kills):
-        victim = Victim(folder, queries=60, judge_seconds=judge_seconds, hold_seconds=hold_seconds)
+        victim = Victim(
+            folder,
+            queries=60,
+            judge_seconds=judge_seconds,
+            hold_seconds=hold_seconds,
+            pipeline=pipeline,
+        )
         victim.wait_for("acknowledged")
         time.sleep(rng.uniform(0.0, 1.2))
         victim.kill()

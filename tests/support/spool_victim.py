@@ -1,8 +1,8 @@
-"""A service that is killed: it answers queries through LangChain, and says what it acknowledged.
+"""A service that is killed: it answers queries, and says what it acknowledged.
 
-Run as ``python spool_victim.py FOLDER SECONDS QUERIES JUDGE_SECONDS HOLD_SECONDS``. It prints one
-line for each query of which the spool has acknowledged the record, and ``idle`` when all are
-finished.
+Run as ``python spool_victim.py FOLDER SECONDS QUERIES JUDGE_SECONDS HOLD_SECONDS PIPELINE``. It
+prints one line for each query of which the spool has acknowledged the record, and ``idle`` when all
+are finished.
 """
 
 from __future__ import annotations
@@ -10,21 +10,26 @@ from __future__ import annotations
 import os
 import sys
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Final
 from uuid import uuid4
 
-from langchain_core.runnables import RunnableConfig
-
 import claimspan_tracing.spool.spool as spool
-from claimspan_langchain import ClaimspanCallbackHandler
 from claimspan_tracing import Job, Monitor, configure
 from claimspan_tracing.spool import Lease, Spool
 
-from lc_pipelines import rag_chain
+from exit_judges import ask
 from support import ScriptedJudge
 
-__all__ = ["FILE", "LEASE_SECONDS", "TRACES"]
+__all__ = ["FILE", "LEASE_SECONDS", "TRACES", "WHOLE"]
+
+WHOLE: Final = {
+    "by hand": {"invoke_workflow record", "retrieval", "claimspan.evaluate"},
+    "langchain": {"invoke_workflow RunnableSequence", "retrieval", "chat", "claimspan.evaluate"},
+}
+"""The spans of a query, by what answers it. A service that loads no framework starts faster."""
 
 FILE: Final = "spool.db"
 TRACES: Final = "traces.jsonl"
@@ -45,7 +50,19 @@ def announce() -> None:
     Spool.add = add  # type: ignore[method-assign] # the real one, and a line for the test
 
 
-def serve(folder: Path, seconds: float, queries: int, judge_seconds: float, hold: float) -> None:
+def answering(pipeline: str, monitor: Monitor) -> Callable[[str], object]:
+    if pipeline == "by hand":
+        return partial(ask, monitor)
+    from claimspan_langchain import ClaimspanCallbackHandler
+
+    from lc_pipelines import rag_chain
+
+    return rag_chain().with_config(callbacks=[ClaimspanCallbackHandler(monitor)]).invoke
+
+
+def serve(
+    folder: Path, seconds: float, queries: int, judge_seconds: float, hold: float, pipeline: str
+) -> None:
     # A random kill is no sign of a job that ends processes, and the test kills again and again.
     for name, value in {"LEASE_SECONDS": LEASE_SECONDS, "MAX_ATTEMPTS": 20}.items():
         setattr(spool, name, value)
@@ -57,12 +74,11 @@ def serve(folder: Path, seconds: float, queries: int, judge_seconds: float, hold
         spool=folder / FILE,
         tracer_provider=configure(file=folder / TRACES, service_name="victim"),
     )
-    chain = rag_chain()
-    config = RunnableConfig(callbacks=[ClaimspanCallbackHandler(monitor)])
+    answer = answering(pipeline, monitor)
     print("ready", flush=True)
     deadline = time.monotonic() + seconds
     for _ in range(queries):
-        chain.invoke(f"query {uuid4().hex}", config)
+        answer(f"query {uuid4().hex}")
         time.sleep(0.002)
     while time.monotonic() < deadline:
         monitor.flush(0.2)
@@ -74,5 +90,5 @@ def serve(folder: Path, seconds: float, queries: int, judge_seconds: float, hold
 
 if __name__ == "__main__":
     os.environ["LANGSMITH_TRACING"] = "false"
-    folder, seconds, queries, judge_seconds, hold = sys.argv[1:]
-    serve(Path(folder), float(seconds), int(queries), float(judge_seconds), float(hold))
+    folder, seconds, queries, judge_seconds, hold, pipeline = sys.argv[1:]
+    serve(Path(folder), float(seconds), int(queries), float(judge_seconds), float(hold), pipeline)

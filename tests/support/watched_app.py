@@ -23,7 +23,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor, SpanExporter, Sp
 
 from claimspan.cost.budget import Budget
 from claimspan.cost.stores import SqliteBudgetStore
-from claimspan.judges import OpenAIJudge
+from claimspan.judges import Judge
 from claimspan_tracing import Finished, Monitor, Rule, RuleSampler, feedback
 from claimspan_tracing.monitor import MonitorOptions
 from claimspan_tracing.shared import default_monitor
@@ -92,7 +92,9 @@ def _file_of_truths() -> Path:
     return file
 
 
-def _endpoint() -> OpenAIJudge:
+def _endpoint() -> Judge:
+    from claimspan.judges import OpenAIJudge  # with its client, which takes a second to load
+
     budget = Budget(calls_per_day=1_000, store=SqliteBudgetStore("budget.db"))
     return OpenAIJudge("stub", base_url=os.environ["JUDGE_URL"], budget=budget)
 

@@ -29,9 +29,8 @@ from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from opentelemetry.sdk.trace import SpanProcessor, TracerProvider
 from claimspan.cost.usage import Usage, add_usage
-from claimspan_langchain import ClaimspanCallbackHandler
 from claimspan_tracing import Monitor
-from lc_pipelines import rag_chain
+from exit_judges import ask
 from support import ScriptedJudge
 
 reader = InMemoryMetricReader()
@@ -70,21 +69,16 @@ def monitor_with(**options):
     provider = TracerProvider(shutdown_on_exit=False)
     provider.add_span_processor(Raising())
     return Monitor(judge=Paid(), tracer_provider=provider, **options)
-
-def ask(monitor, n):
-    chain = rag_chain().with_config(callbacks=[ClaimspanCallbackHandler(monitor)])
-    for i in range(n):
-        chain.invoke(f"q{i}")
 """
 
 ONE_RUN: Final = """
 first, second = monitor_with(sample=1.0), monitor_with(sample=0.0)
 metrics.set_meter_provider(late)
-ask(first, 4)
+ask(first, *"abcd")
 time.sleep(0.3)
 during, held = read(), first.stats
 Paid.gate.set()
-ask(second, 3)
+ask(second, *"abc")
 first.flush(10), second.flush(10)
 print(json.dumps([during, [held.queued, held.queued_bytes], read()]))
 """
@@ -147,7 +141,7 @@ provider.add_span_processor(SimpleSpanProcessor(Refusing()))
 monitor = Monitor(
     judge=Paid(), tracer_provider=provider, sample=1.0, spool="spool.db", hold_seconds=3.0
 )
-ask(monitor, 2)
+ask(monitor, *"ab")
 while Paid.begun < 2:  # a job that no judge has begun within its hold is put off, and not late
     time.sleep(0.01)
 while monitor.stats.dropped != {"timeout": 2}:
@@ -175,7 +169,7 @@ from claimspan_tracing.testing import InMemoryMonitor
 
 metrics.set_meter_provider(late)
 with InMemoryMonitor() as monitor:
-    ask(monitor, 1)
+    ask(monitor, *"a")
     job = monitor.only_record().job
 Paid.gate.set()
 worker = RemoteEvaluation(Paid(), tracer_provider=TracerProvider(shutdown_on_exit=False))
@@ -198,7 +192,7 @@ metrics.set_meter_provider(late)
 Paid.gate.set()
 def used_up():
     monitor = monitor_with(sample=1.0)
-    ask(monitor, 3)
+    ask(monitor, *"abc")
     monitor.flush(10), monitor.shutdown()
 used_up()
 gc.collect()
@@ -217,7 +211,7 @@ import sys, warnings
 warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12 on: fork beside threads
 metrics.set_meter_provider(late)
 monitor = monitor_with(sample=1.0)
-ask(monitor, 4)
+ask(monitor, *"abcd")
 time.sleep(0.3)
 pid = os.fork()
 if pid == 0:
@@ -293,7 +287,7 @@ def test_results_that_could_not_be_delivered_are_a_metric(tmp_path: Path) -> Non
 metrics.set_meter_provider(late)
 monitor = monitor_with(sample=1.0, on_result=lambda finished: 1 / 0)
 Paid.gate.set()
-ask(monitor, 3)
+ask(monitor, *"abc")
 is_flushed = monitor.flush(20)
 print(json.dumps([is_flushed, monitor.stats.undelivered, read()["claimspan.deliveries.lost"]]))
 """

@@ -26,6 +26,13 @@ from support import ScriptedJudge, Spans, attributes
 SUPPORT = Path(__file__).parents[1] / "support"
 
 ONE_QUERY = """
+from claimspan_tracing import Monitor
+from exit_judges import ask
+monitor = Monitor(sample=1.0)
+ask(monitor, "q")
+"""
+
+BY_A_CHAIN = """
 from claimspan_langchain import ClaimspanCallbackHandler
 from claimspan_tracing import Monitor
 from lc_pipelines import rag_chain
@@ -62,22 +69,23 @@ def names_in(file: Path) -> set[object]:
 
 
 def root_in(file: Path) -> dict[str, object]:
-    (root,) = [s for s in spans_in(file) if s["name"] == "invoke_workflow RunnableSequence"]
+    (root,) = [s for s in spans_in(file) if s["name"] == "invoke_workflow record"]
     return root
 
 
-OURS = {"invoke_workflow RunnableSequence", "retrieval", "chat", "claimspan.evaluate"}
+OURS = {"invoke_workflow record", "retrieval", "claimspan.evaluate"}
+OF_A_CHAIN = {"invoke_workflow RunnableSequence", "retrieval", "chat", "claimspan.evaluate"}
 
 
 def test_without_any_provider_spans_go_to_a_file_and_the_process_ends_with_all_of_them(
     tmp_path: Path,
 ) -> None:
-    code = ONE_QUERY + "from opentelemetry import trace; print(trace.get_tracer_provider())"
+    code = BY_A_CHAIN + "from opentelemetry import trace; print(trace.get_tracer_provider())"
 
     printed = python(code, tmp_path)
 
     assert "ProxyTracerProvider" in printed  # the global provider was not set
-    assert names_in(tmp_path / "claimspan-traces.jsonl") == OURS
+    assert names_in(tmp_path / "claimspan-traces.jsonl") == OF_A_CHAIN
 
 
 def test_the_last_records_of_a_script_find_their_ground_truth_while_the_process_ends(
@@ -125,8 +133,8 @@ console = ConsoleSpanExporter(formatter=lambda span: span.name + "\\n")
 provider.add_span_processor(SimpleSpanProcessor(console))
 trace.set_tracer_provider(provider)
 """
-    monitor, query = ONE_QUERY.split("rag_chain()", 1)
-    query = "rag_chain()" + query
+    monitor, query = ONE_QUERY.split("ask(", 1)
+    query = "ask(" + query
     code = set_up + monitor + query if order == "before" else monitor + set_up + query
 
     printed = python(code + "\nassert trace.get_tracer_provider() is provider", tmp_path)
@@ -182,7 +190,7 @@ print(type(trace.get_tracer_provider()).__name__, threading.active_count())
 
 def test_a_forked_child_evaluates_its_own_records_and_its_parents_once(tmp_path: Path) -> None:
     code = (
-        ONE_QUERY
+        BY_A_CHAIN
         + """
 import logging, os, warnings
 warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12 on: fork beside threads
@@ -284,13 +292,12 @@ IN_AN_UNSAMPLED_SPAN = """
 from opentelemetry import trace
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.sampling import Decision, StaticSampler
-from claimspan_langchain import ClaimspanCallbackHandler
 from claimspan_tracing import Monitor, configure
-from lc_pipelines import rag_chain
+from exit_judges import ask
 host = TracerProvider(sampler=StaticSampler(Decision.{decision}))
 monitor = Monitor(tracer_provider={provider})
 with host.get_tracer("host").start_as_current_span("POST /query"):
-    rag_chain().invoke("q", {{"callbacks": [ClaimspanCallbackHandler(monitor)]}})
+    ask(monitor, "q")
 monitor.flush()
 print(monitor.stats.evaluated, *monitor.stats.skipped)
 """

@@ -50,9 +50,8 @@ def test_a_judge_that_hangs_on_a_thread_does_not_keep_the_process(tmp_path: Path
     code = """
 import asyncio, time
 from opentelemetry.sdk.trace import SpanProcessor, TracerProvider
-from claimspan_langchain import ClaimspanCallbackHandler
 from claimspan_tracing import Monitor
-from lc_pipelines import rag_chain
+from exit_judges import ask
 from support import ScriptedJudge
 class Hangs(ScriptedJudge):
     async def extract_claims(self, text, *, question=None):
@@ -60,7 +59,7 @@ class Hangs(ScriptedJudge):
 provider = TracerProvider()
 provider.add_span_processor(SpanProcessor())
 monitor = Monitor(judge=Hangs(), sample=1.0, tracer_provider=provider)
-rag_chain().invoke("q", {"callbacks": [ClaimspanCallbackHandler(monitor)]})
+ask(monitor, "q")
 time.sleep(0.5)
 monitor.shutdown(0.2)
 """
@@ -91,17 +90,14 @@ def test_a_shutdown_begins_no_evaluation_and_leaves_no_task_behind(tmp_path: Pat
     code = """
 import threading, time
 from opentelemetry.sdk.trace import SpanProcessor, TracerProvider
-from claimspan_langchain import ClaimspanCallbackHandler
 from claimspan_tracing import Monitor
-from lc_pipelines import rag_chain
+from exit_judges import ask
 from slow_judges import Counting
 judge = Counting(delay=60)
 provider = TracerProvider()
 provider.add_span_processor(SpanProcessor())
 monitor = Monitor(judge=judge, sample=1.0, tracer_provider=provider)
-chain = rag_chain().with_config(callbacks=[ClaimspanCallbackHandler(monitor)])
-for i in range(20):
-    chain.invoke(f"q{i}")
+ask(monitor, *(f"q{i}" for i in range(20)))
 while judge.extracted < 8:
     time.sleep(0.01)
 monitor.shutdown(timeout=0.2)
@@ -119,9 +115,8 @@ def test_a_process_whose_end_may_take_as_long_as_it_needs_loses_no_record(tmp_pa
 import math
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import ConsoleSpanExporter, SimpleSpanProcessor
-from claimspan_langchain import ClaimspanCallbackHandler
 from claimspan_tracing import Monitor
-from lc_pipelines import rag_chain
+from exit_judges import ask
 from support import ScriptedJudge
 def state(span):
     return f"{span.attributes.get('claimspan.evaluation.status', '')}\\n"
@@ -130,7 +125,7 @@ provider.add_span_processor(SimpleSpanProcessor(ConsoleSpanExporter(formatter=st
 monitor = Monitor(
     judge=ScriptedJudge(), sample=1.0, tracer_provider=provider, exit_timeout=math.inf
 )
-rag_chain().invoke("q", {"callbacks": [ClaimspanCallbackHandler(monitor)]})
+ask(monitor, "q")
 """
     done = wait_for(start(["-c", code], tmp_path))
 
