@@ -69,6 +69,19 @@ def test_importing_claimspan_loads_none_of_its_own_modules() -> None:
     assert "pydantic" not in loaded
 
 
+def test_plain_english_is_judged_by_words_without_an_import() -> None:
+    # A child that is forked while another thread imports a module waits for it without end.
+    loaded_by("""
+import asyncio, sys
+from claimspan.judges import LexicalJudge
+from claimspan.verdicts import Claim
+judge, loaded = LexicalJudge(), {*sys.modules}
+matrix = asyncio.run(judge.check([Claim(text="The river is long.")], ["The river is 20 km long."]))
+assert matrix[0][0] is not None
+assert {*sys.modules} == loaded, {*sys.modules} - loaded
+""")
+
+
 def test_evaluating_with_the_lexical_judge_loads_nothing_heavy() -> None:
     loaded = loaded_by(EVALUATE)
 

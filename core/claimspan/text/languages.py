@@ -10,6 +10,7 @@ of fastText mistake one short sentence in seven.
 
 from __future__ import annotations
 
+import codecs
 import json
 import re
 import sys
@@ -314,11 +315,14 @@ def _profiles() -> _Profiles:
 
 # Bytes of each number of a packed one: a word of a megabyte does not make it overflow.
 _PACKED: Final = 4
+# Looked up with this module: a codec is a module, too, and a child that is forked while another
+# thread imports it would wait for it without end.
+_ENCODING: Final = codecs.lookup(f"utf-32-{sys.byteorder[0]}e").name
 
 
 def _packed(levels: str) -> int:
     """Packs the code points of a text into one number, four bytes each."""
-    return int.from_bytes(levels.encode(f"utf-32-{sys.byteorder[0]}e"), sys.byteorder)
+    return int.from_bytes(levels.encode(_ENCODING), sys.byteorder)
 
 
 # --- scripts and sentences ---
