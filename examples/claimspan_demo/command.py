@@ -6,16 +6,16 @@ import json
 import os
 import sys
 from collections.abc import Generator, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
 from claimspan.cli.options import JUDGE_HELP, JudgeOptions, judge_from
-from claimspan.errors import ConfigError, MissingExtraError
+from claimspan.errors import ConfigError
 from claimspan.files.private import check_replaceable, write_private
-from claimspan.judges import JUDGE_VARIABLE, Judge, default_judge
+from claimspan.judges import Judge
 from claimspan.report import ReportEntry, render_report, summarise
 from claimspan_demo.backend import Backend, backend
 
@@ -83,7 +83,7 @@ def demo(
 
     if not phoenix and (keep is not None or wait is not None):
         raise ConfigError("--keep and --wait are about Phoenix: add --phoenix")
-    evaluates = _judge(judge, judge_options)
+    evaluates = judge_from(judge, judge_options)
     # Now, and not after all questions: what was there stays until the new page is complete.
     check_replaceable(report, what="the report")
     check_replaceable(traces, what="traces")
@@ -99,14 +99,6 @@ def demo(
         _print(entries, served.name, written, as_json=as_json)
         if beside is not None:
             beside.stay(sys.stdout.isatty() if wait is None else wait)
-
-
-def _judge(name: str | None, options: Sequence[str] | None) -> Judge:
-    """The judge that the user names, else the best one that needs no key."""
-    if name is None and not options and not os.environ.get(JUDGE_VARIABLE):
-        with suppress(MissingExtraError):
-            return default_judge("local")
-    return judge_from(name, options)
 
 
 def _print(

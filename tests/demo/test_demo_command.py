@@ -61,7 +61,7 @@ def quick_model() -> Generator[dict[str, str]]:
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> DemoResult:
     folder = tmp_path_factory.mktemp("demo")
-    printed = claimspan("demo", "--json", cwd=folder).stdout
+    printed = claimspan("demo", "--json", cwd=folder, CLAIMSPAN_JUDGE="").stdout
     result = DemoResult.model_validate_json(printed)
     return result.model_copy(
         update={"traces": folder / result.traces, "report": folder / result.report}
