@@ -18,7 +18,7 @@ from claimspan.cost import Usage
 from claimspan.cost.budget import Budget, current_budget
 from claimspan.errors import ConfigError, JudgeError
 from claimspan.evaluation.selection import Selection
-from claimspan.judges import LexicalJudge
+from claimspan.judges import LexicalJudge, default_judge
 from claimspan_langchain import ClaimspanCallbackHandler
 from claimspan_tracing import Decision, Facts, Monitor
 from claimspan_tracing.dispatch import process as judging
@@ -369,6 +369,14 @@ def test_the_judge_of_the_environment_has_its_options_there(
 
         assert record.outcome.status == "evaluated"
         assert server.sent("seed") == {7}
+
+
+def test_without_a_name_the_process_has_the_judge_that_a_thread_would_have(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("CLAIMSPAN_JUDGE")
+
+    assert spec_of(None).make().name == default_judge().name == "local"
 
 
 def test_a_judge_of_a_file_is_made_there(tmp_path: Path) -> None:

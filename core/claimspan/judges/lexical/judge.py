@@ -114,7 +114,7 @@ class LexicalJudge:
     turns a claim that is otherwise covered into a contradiction; so do two parts of a sentence that
     changed places around a verb. "All" makes a claim neutral if the reference limits
     what it says. A claim that is a bare value is read as the answer to its question, and judged by
-    the value check. Every cell is decided; an empty reference is neutral to everything.
+    the value check. An empty reference is neutral to everything.
 
     Agreement with people on the test halves, split by question or document, as
     ``python tests/benchmarks/lexical_agreement.py`` measures it. Thresholds and the weights of
