@@ -17,7 +17,8 @@ VALUES: Final = frozenset({"errors", "records", "verdicts"})
 
 CORE_ROOMS: Final[Mapping[str, frozenset[str]]] = {
     "errors": frozenset(),
-    "text": frozenset({"errors"}),
+    "forks": frozenset(),
+    "text": frozenset({"errors", "forks"}),
     "records": frozenset({"errors", "text"}),
     "verdicts": frozenset({"errors", "text"}),
     "quantities": frozenset({"text", "verdicts"}),

@@ -82,6 +82,56 @@ assert {*sys.modules} == loaded, {*sys.modules} - loaded
 """)
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+@pytest.mark.parametrize(
+    ("module", "text"),
+    [
+        ("markdown_it", "# Rivers\n\n* The **Sava** is long.\n* The Drava is *not*.\n"),
+        ("_claimspan_snowball.german", "Der Fluss ist sehr lang, die Brücke ist nicht neu."),
+    ],
+)
+def test_a_child_forked_while_a_thread_imports_what_a_text_needs_reads_texts_too(
+    module: str, text: str
+) -> None:
+    loaded_by(f"""
+import asyncio, os, sys, threading, time, warnings
+from importlib.abc import MetaPathFinder
+from claimspan.judges import LexicalJudge
+from claimspan.verdicts import Claim
+
+warnings.simplefilter("ignore", DeprecationWarning)  # of a fork beside threads
+importing = threading.Event()
+
+class Slow(MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        if name.startswith({module!r}) and not importing.is_set():
+            importing.set()
+            time.sleep(0.5)  # long enough to fork meanwhile
+        return None
+
+def judge():
+    return asyncio.run(LexicalJudge().check([Claim(text={text!r})], [{text!r}]))
+
+sys.meta_path.insert(0, Slow())
+thread = threading.Thread(target=judge)
+thread.start()
+assert importing.wait(20), "the text needs no import"
+child = os.fork()
+if child == 0:
+    judge()
+    os._exit(7)
+until = time.monotonic() + 20
+while (ended := os.waitpid(child, os.WNOHANG)) == (0, 0) and time.monotonic() < until:
+    time.sleep(0.02)
+if ended == (0, 0):
+    os.kill(child, 9)
+    os.waitpid(child, 0)
+    raise SystemExit("the child waits for an import that no thread of its own makes")
+assert os.waitstatus_to_exitcode(ended[1]) == 7, ended
+thread.join()
+""")
+
+
 def test_evaluating_with_the_lexical_judge_loads_nothing_heavy() -> None:
     loaded = loaded_by(EVALUATE)
 

@@ -14,6 +14,7 @@ from functools import lru_cache
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, cast
 
+from claimspan.forks import kept_from_forks
 from claimspan.text.citations import masked, without_citations
 from claimspan.text.refusals import starts_with_filler
 from claimspan.text.sentences import split_prose
@@ -346,7 +347,8 @@ def _continues(block: _BlockKind, last_line: str, kind: _BlockKind, line: str) -
 @lru_cache
 def _parser(*, reads_emphasis_alone: bool = False) -> MarkdownIt:
     # Most texts are prose, and a process that reads no other imports no parser.
-    from markdown_it import MarkdownIt
+    with kept_from_forks():
+        from markdown_it import MarkdownIt
 
     if reads_emphasis_alone:
         return MarkdownIt("zero").enable("emphasis")

@@ -17,6 +17,7 @@ from importlib.util import find_spec
 from types import ModuleType
 from typing import Final, NamedTuple, Protocol, TypedDict, cast
 
+from claimspan.forks import kept_from_forks
 from claimspan.text.tables import read_table
 
 __all__ = [
@@ -209,7 +210,8 @@ def stemmer(name: str) -> Callable[[str], str] | None:
     Returns:
         None if Snowball, in the version that is installed, does not have the language.
     """
-    make = _alone(name) or _from_package(name)
+    with kept_from_forks():
+        make = _alone(name) or _from_package(name)
     if make is None:
         return None
     # A stemmer keeps the word that it works on, so that each thread, and each word, has its own.
