@@ -42,7 +42,6 @@ from claimspan.files.private import (
     check_replaceable,
     is_same_file,
     replaced_private,
-    replaced_private_bytes,
     write_private,
 )
 from claimspan.files.raw_rows import SkippedRow
@@ -399,8 +398,8 @@ class _Views:
             with replaced_private(self.table, what="the table") as table:
                 write_table(table, found.rows(), run.summary.metrics)
         if self.parquet is not None:
-            with replaced_private_bytes(self.parquet, what="the table") as parquet:
-                write_parquet(ParquetFormat(), parquet, found.rows(), run.summary.metrics)
+            with replaced_private(self.parquet, what="the table") as parquet:
+                write_parquet(ParquetFormat(), parquet.buffer, found.rows(), run.summary.metrics)
         if self.page is not None:
             entries = [entry_of_evaluation(row.record, row.evaluation) for row in found.rows()]
             page = render_report(entries, title=self.page.stem, progress=progress)

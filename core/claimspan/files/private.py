@@ -11,7 +11,7 @@ from collections.abc import Generator, Iterable
 from contextlib import contextmanager, suppress
 from io import TextIOWrapper
 from pathlib import Path
-from typing import BinaryIO, Final, TextIO
+from typing import Final
 
 from claimspan.errors import ConfigError
 
@@ -26,7 +26,6 @@ __all__ = [
     "refuse_input",
     "refuse_special",
     "replaced_private",
-    "replaced_private_bytes",
     "write_private",
 ]
 
@@ -119,29 +118,20 @@ def write_private(path: Path, text: str, *, what: str) -> None:
 
 
 @contextmanager
-def replaced_private(path: Path, *, what: str) -> Generator[TextIO]:
+def replaced_private(path: Path, *, what: str) -> Generator[TextIOWrapper]:
     """As ``write_private``, for a file that is written part by part.
 
     Yields:
-        The new file. What is written to it is seen only when the block ends without an exception.
+        The new file, whose ``buffer`` takes bytes. What is written to it is seen only when the
+        block ends without an exception.
     """
-    with (
-        replaced_private_bytes(path, what=what) as file,
-        TextIOWrapper(file, encoding="utf-8", errors="replace") as text,
-    ):
-        yield text
-
-
-@contextmanager
-def replaced_private_bytes(path: Path, *, what: str) -> Generator[BinaryIO]:
-    """As ``replaced_private``, for a file that is no text."""
     try:
         refuse_special(path)
         # In the same directory, since a file cannot be moved to another disk in one step. Its mode
         # is 0600 from the beginning.
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:100]}.")
         try:
-            with open(handle, "wb") as file:
+            with open(handle, "w", encoding="utf-8", errors="replace") as file:
                 yield file
             os.replace(name, path)
         except BaseException:
