@@ -28,8 +28,7 @@ from claimspan.cli.options import (
     judge_from,
     selection_from,
 )
-from claimspan.comparison.compare import compare_files
-from claimspan.comparison.comparison import Comparison
+from claimspan.comparison.compare import Comparison, compare_files
 from claimspan.comparison.systems import read_system
 from claimspan.comparison.tables import as_text
 from claimspan.errors import ConfigError

@@ -13,9 +13,14 @@ from typing import Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from claimspan.comparison.compare import chosen_metrics, compare_systems, estimates
-from claimspan.comparison.comparison import CLAIMS_PER_RESPONSE, SIGNIFICANCE, Difference
-from claimspan.comparison.systems import System, lower_is_better
+from claimspan.comparison.compare import (
+    SIGNIFICANCE,
+    Difference,
+    chosen_metrics,
+    compare_systems,
+    estimates,
+)
+from claimspan.comparison.systems import CLAIMS_PER_RESPONSE, System, lower_is_better
 from claimspan.errors import ConfigError
 from claimspan.metrics.catalogue import LOW_RECORDS, METRICS, unknown_metric
 from claimspan.statistics import Estimate

@@ -10,10 +10,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import Final
 
 from pydantic import BaseModel, ConfigDict, JsonValue
 
-from claimspan.comparison.comparison import CLAIMS_PER_RESPONSE
 from claimspan.errors import ConfigError, FileError
 from claimspan.evaluation.judgement import LOW_SCORE
 from claimspan.files.jsonl import unreadable
@@ -22,6 +22,7 @@ from claimspan.metrics.catalogue import CATALOGUE, LOW_RECORDS
 from claimspan.results.rows import WANTED, ResultRow, read_lines
 
 __all__ = [
+    "CLAIMS_PER_RESPONSE",
     "ScoredRow",
     "System",
     "lower_is_better",
@@ -30,6 +31,10 @@ __all__ = [
     "system_names",
     "system_of_rows",
 ]
+
+
+CLAIMS_PER_RESPONSE: Final = "claims_per_response"
+"""The column of the number of claims in a response. It is compared like a metric."""
 
 
 @dataclass(frozen=True, slots=True)

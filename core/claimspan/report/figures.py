@@ -11,13 +11,8 @@ from typing import Final, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, JsonValue
 
-from claimspan.comparison.compare import compare_systems
-from claimspan.comparison.comparison import (
-    CLAIMS_PER_RESPONSE,
-    Comparison,
-    Difference,
-)
-from claimspan.comparison.systems import ScoredRow, System, lower_is_better
+from claimspan.comparison.compare import Comparison, Difference, compare_systems
+from claimspan.comparison.systems import CLAIMS_PER_RESPONSE, ScoredRow, System, lower_is_better
 from claimspan.errors import MissingExtraError
 from claimspan.evaluation.judgement import LOW_SCORE
 from claimspan.metrics.catalogue import CATALOGUE, LOW_RECORDS

@@ -10,7 +10,7 @@ from typing import Final
 
 from pydantic import BaseModel, ConfigDict
 
-from claimspan.comparison.comparison import Comparison
+from claimspan.comparison.compare import Comparison
 from claimspan.evaluation.diagnosis import Part
 from claimspan.evaluation.judgement import LOW
 from claimspan.report.entries import ReportSystem, TraceLinks

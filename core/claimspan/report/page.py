@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final
 
 from pydantic import JsonValue
 
-from claimspan.comparison.comparison import Comparison
+from claimspan.comparison.compare import Comparison
 from claimspan.errors import MissingExtraError
 from claimspan.evaluation.diagnosis import Part
 from claimspan.evaluation.judgement import GOOD, LOW, NEUTRAL, UNKNOWN, Assessment
