@@ -37,12 +37,7 @@ from claimspan.evaluation.judgement import GOOD, LOW, UNKNOWN
 from claimspan.evaluation.selection import Selection
 from claimspan.files.arrow import ParquetFormat
 from claimspan.files.names import Columns
-from claimspan.files.private import (
-    check_replaceable,
-    is_same_file,
-    replaced_private,
-    write_private,
-)
+from claimspan.files.private import check_replaceable, is_same_file, replaced_private, write_private
 from claimspan.files.raw_rows import SkippedRow
 from claimspan.files.record_files import Account, RecordFile, Skips, no_records
 from claimspan.files.record_rows import InputRow, Recorded
@@ -136,8 +131,7 @@ def evaluate_command(
     compare: Annotated[
         Path | None,
         typer.Option(
-            "--compare",
-            help="With -o: results to compare the new ones with, as claimspan compare.",
+            "--compare", help="With -o: results to compare the new ones with, as claimspan compare."
         ),
     ] = None,
     csv: Annotated[

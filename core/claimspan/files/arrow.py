@@ -128,10 +128,7 @@ class ParquetFormat:
         self._arrow, self._parquet = _arrow(), _arrow(".parquet")
 
     def write(
-        self,
-        file: BinaryIO,
-        rows: Iterable[Mapping[str, object]],
-        columns: Mapping[str, type],
+        self, file: BinaryIO, rows: Iterable[Mapping[str, object]], columns: Mapping[str, type]
     ) -> None:
         """Write a table; a cell that a row lacks is null, and an empty column has its type."""
         schema = self._arrow.schema([(name, _TYPES[kind]) for name, kind in columns.items()])

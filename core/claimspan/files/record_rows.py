@@ -30,13 +30,12 @@ __all__ = ["OPTIONAL", "InputRow", "Recorded", "RecordedClaim", "record_row"]
 
 OPTIONAL: Final = ("chunks", "ground_truth", "id", "metadata")
 
-_LABELS, _TABLE = "is not a list of labels", "is not a table of labels"
 _WRONG: Final[Mapping[str, str]] = {
     "chunks": "is not a list of texts or of objects with a text",
     "id": "is neither a text nor a whole number",
     "metadata": "is not an object",
-    **{"answer2response": _LABELS, "response2answer": _LABELS},
-    **{"retrieved2response": _TABLE, "retrieved2answer": _TABLE},
+    **dict.fromkeys(("answer2response", "response2answer"), "is not a list of labels"),
+    **dict.fromkeys(("retrieved2response", "retrieved2answer"), "is not a table of labels"),
 }
 """Field to the fault of its presence."""
 
@@ -208,14 +207,10 @@ def record_row(row: RawRow, index: int, columns: Columns) -> InputRow | SkippedR
         name: not record.chunks and field_of(name) in (None, "chunks") and seems_context(each)
         for name, each in given.items()
         if name not in read.values() and name not in Recorded.model_fields
-        if not is_absent(each) and not _is_empty(each)
+        if not is_absent(each) and (not isinstance(each, str | list | dict) or each)
     }
     missing = tuple(name for name in OPTIONAL if fields[name] in (None, "", (), {}))
     return InputRow(index, row.place, row.n_lines, record, recorded, missing, unread)
-
-
-def _is_empty(value: object) -> bool:
-    return isinstance(value, str | list | dict) and not value
 
 
 def _fields(row: Mapping[str, object], read: Mapping[str, str]) -> Iterator[tuple[str, object]]:

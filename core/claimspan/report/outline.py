@@ -25,13 +25,7 @@ from claimspan.report.figures import (
     slices_of,
     summarise,
 )
-from claimspan.report.page import (
-    LABELS,
-    main_metric,
-    row_metrics,
-    side_by_side,
-    worst_first,
-)
+from claimspan.report.page import LABELS, main_metric, row_metrics, side_by_side, worst_first
 from claimspan.text.visible import one_line, visible
 
 __all__ = [

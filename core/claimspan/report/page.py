@@ -386,13 +386,7 @@ _ROW_LIMIT: Final = 4
 _FIRST_LINE: Final = 240
 """Characters of an answer that its row shows, if it has room for them."""
 
-_CLAIM_LABELS: Final = (
-    Label.ENTAILED,
-    CONFLICTING,
-    Label.NEUTRAL,
-    Label.CONTRADICTED,
-    UNDECIDED,
-)
+_CLAIM_LABELS: Final = (Label.ENTAILED, CONFLICTING, Label.NEUTRAL, Label.CONTRADICTED, UNDECIDED)
 
 _BLAMED: Final = {
     Part.RETRIEVER: "Retriever",

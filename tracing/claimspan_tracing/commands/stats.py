@@ -45,8 +45,7 @@ LOST: Final = frozenset({*DROPPED, Status.THROTTLED, Status.OVER_BUDGET, Status.
 def stats(
     trace_file: Annotated[Path, typer.Argument(help="A file of OTLP JSON lines.")],
     by: Annotated[
-        str | None,
-        typer.Option(help="Group by `route`, or by an attribute of the root span."),
+        str | None, typer.Option(help="Group by `route`, or by an attribute of the root span.")
     ] = None,
     reweight: Annotated[
         bool,
