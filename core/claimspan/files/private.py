@@ -9,9 +9,8 @@ import stat
 import tempfile
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager, suppress
-from io import TextIOWrapper
 from pathlib import Path
-from typing import Final
+from typing import Final, TextIO
 
 from claimspan.errors import ConfigError
 
@@ -118,7 +117,7 @@ def write_private(path: Path, text: str, *, what: str) -> None:
 
 
 @contextmanager
-def replaced_private(path: Path, *, what: str) -> Generator[TextIOWrapper]:
+def replaced_private(path: Path, *, what: str) -> Generator[TextIO]:
     """As ``write_private``, for a file that is written part by part.
 
     Yields:

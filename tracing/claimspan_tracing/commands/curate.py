@@ -20,6 +20,7 @@ from typing import Annotated, Final, Literal, cast, get_args
 
 import typer
 
+from claimspan.cli.options import AsJson
 from claimspan.errors import ConfigError
 from claimspan.files.ground_truth import QUERY_KEYS, TEXT_KEYS, first_of, read_rows
 from claimspan.files.ground_truth_similarity import normalise
@@ -53,7 +54,7 @@ def curate(
         str, typer.Option(help=f"What to pick for, an equal share each: {', '.join(REASONS)}.")
     ] = ",".join(REASONS),
     seed: Annotated[int, typer.Option(help="Of the random share.")] = 0,
-    json_: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Pick records worth labelling, as a file of ground truths to fill in.
 
@@ -73,7 +74,7 @@ def curate(
     if picks:
         golden.add(picks)
     counts = Counter(each.reason for each in picks)
-    if json_:
+    if as_json:
         result = {
             "output": str(output),
             "candidates": len(candidates),

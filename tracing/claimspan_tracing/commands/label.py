@@ -11,7 +11,7 @@ from typing import Annotated, Final
 import typer
 
 from claimspan.cli.judge_commands import calibrate_cascade
-from claimspan.cli.options import JUDGE_HELP, JudgeOptions
+from claimspan.cli.options import JUDGE_HELP, AsJson, JudgeOptions
 from claimspan.comparison.tables import Table
 from claimspan.errors import ConfigError
 from claimspan.files.private import refuse_input, write_private
@@ -71,7 +71,6 @@ _Progress = Annotated[
         help="For a cascade: show a progress bar; by default only on a terminal.",
     ),
 ]
-_Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 
 
 def label(
@@ -85,7 +84,7 @@ def label(
         typer.Option(help="Share of them that the judge is least sure of; the rest by chance."),
     ] = DOUBTFUL_SHARE,
     seed: Annotated[int, typer.Option(help="Of the choice by chance.")] = 0,
-    as_json: _Json = False,
+    as_json: AsJson = False,
 ) -> None:
     """Make a page that opens offline, on which people label claims.
 
@@ -115,7 +114,7 @@ def calibrate(
     strong_accuracy: _StrongAccuracy = None,
     limit: _Limit = None,
     progress: _Progress = None,
-    as_json: _Json = False,
+    as_json: AsJson = False,
 ) -> None:
     """Find thresholds: of a judge for your own traffic, or of a cascade.
 

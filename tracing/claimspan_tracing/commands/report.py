@@ -10,6 +10,7 @@ from typing import Annotated, Final
 
 import typer
 
+from claimspan.cli.options import AsJson
 from claimspan.comparison.systems import system_names
 from claimspan.errors import ConfigError, NoRecordsError
 from claimspan.files.jsonl import other_kinds
@@ -75,7 +76,7 @@ def report(
     ] = None,
     show: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
     strict: Annotated[bool, typer.Option(help="Stop at the first line that is broken.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Turn traces or results into one HTML page that opens offline.
 

@@ -11,6 +11,7 @@ from typing import Annotated, Final
 
 import typer
 
+from claimspan.cli.options import AsJson
 from claimspan.errors import ConfigError
 from claimspan.text.visible import visible
 from claimspan_tracing.remote import judge_spool
@@ -51,7 +52,7 @@ def spool(
             "no other process has. `claimspan worker --spool` goes on until it is stopped.",
         ),
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Show what waits in a spool, try dead letters again, and judge the rest."""
     judged: dict[str, int] | None = None

@@ -12,6 +12,7 @@ from typing import Annotated, Final
 
 import typer
 
+from claimspan.cli.options import AsJson
 from claimspan.comparison.tables import Table
 from claimspan.errors import NoRecordsError
 from claimspan.evaluation.judgement import LOW_SCORE
@@ -52,7 +53,7 @@ def stats(
         typer.Option("--reweight", help="Let evaluated records stand for lost ones of their rule."),
     ] = False,
     strict: Annotated[bool, typer.Option(help="Stop at the first line that is broken.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Estimate the mean scores of all traffic from the sampled part."""
     skipped = Skipped(trace_file, strict=strict)
