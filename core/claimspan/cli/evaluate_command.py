@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import tempfile
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from enum import StrEnum
@@ -39,7 +39,7 @@ from claimspan.files.arrow import ParquetFormat
 from claimspan.files.names import Columns
 from claimspan.files.private import check_replaceable, is_same_file, replaced_private, write_private
 from claimspan.files.raw_rows import SkippedRow
-from claimspan.files.record_files import Account, RecordFile, Skips, no_records
+from claimspan.files.record_files import Account, RecordFile, no_records
 from claimspan.files.record_rows import InputRow, Recorded
 from claimspan.judges.protocol import Judge
 from claimspan.metrics.catalogue import CATALOGUE, in_order
@@ -54,6 +54,7 @@ from claimspan.results.rows import ResultRow, Summary, write_parquet, write_tabl
 from claimspan.text.visible import visible
 
 __all__ = ["evaluate_command"]
+
 SOME_FAILED: Final = 1
 """Exit code if some records have no evaluation, or rows were skipped; the output says why."""
 
@@ -68,17 +69,12 @@ _LOSSES: Final = {
 }
 """What records without an optional field are not good for."""
 
-_NO_LOSS: Final = "nothing that was asked for needs it"
-
 
 class ResultFormat(StrEnum):
-    """The content of a file of results."""
+    """The content of a file of results: a JSON line a record, or RAGChecker's one JSON value."""
 
     JSONL = "jsonl"
-    """One JSON line a record, with all that was found out."""
-
     RAGCHECKER = "ragchecker"
-    """RAGChecker's results, one JSON value."""
 
 
 class UndefinedRule(StrEnum):
@@ -201,7 +197,12 @@ def evaluate_command(
             run.evaluate(chosen, concurrency=concurrency, progress=progress)
         views.write(run, progress)
     found = compare_files([compare, output], progress=progress) if compare and output else None
-    typer.echo(_as_json(run, found, views) if as_json else visible(_as_table(run, found, views)))
+    if as_json:
+        typer.echo(_as_json(run, found, views))
+    else:
+        told = [*_summary_lines(run.summary, run.account.records), *_account_lines(run)]
+        told += [f"written: {path}" for path in views.paths.values()]
+        typer.echo(visible("\n".join([*told, *([] if found is None else ["", as_text(found)])])))
     if run.summary.failed or run.account.skipped:
         raise typer.Exit(SOME_FAILED)
 
@@ -324,7 +325,11 @@ class _Run:
                 evaluation = await evaluate_recorded(
                     row.record, self._recorded(row), judge, self._undefined, self.selection
                 )
-                self._add(ResultRow.of(row.index, row.record, evaluation))
+                result = ResultRow.of(row.index, row.record, evaluation)
+                self.summary.add(result)
+                if self.output is not None:
+                    self.output.add(result)
+                self._advance()
 
         await asyncio.gather(*(evaluate_next() for _ in range(concurrency)))
 
@@ -333,12 +338,6 @@ class _Run:
 
     def _recorded(self, row: InputRow) -> Recorded:
         return row.recorded if self.output is None else self.output.recorded(row)
-
-    def _add(self, row: ResultRow) -> None:
-        self.summary.add(row)
-        if self.output is not None:
-            self.output.add(row)
-        self._advance()
 
 
 @dataclass(frozen=True, slots=True)
@@ -405,17 +404,16 @@ def _as_json(run: _Run, found: Comparison | None, views: _Views) -> str:
         name: {"mean": summary.means[name].mean, "n": summary.means[name].n}
         for name in in_order(summary.means)
     }
-    skipped = {
-        reason: {"count": each.count, f"first_{unit}s": each.places}
-        for reason, each in account.skips.items()
-    }
     file = {
         "lines": account.lines,
         "blank": account.blank,
         "header": account.header,
         "rows": account.rows,
         "skipped": account.skipped,
-        "skipped_by_reason": skipped,
+        "skipped_by_reason": {
+            reason: {"count": each.count, f"first_{unit}s": each.places}
+            for reason, each in account.skips.items()
+        },
         "missing": account.missing,
         "not_read": list(account.unread),
         "not_computed": {
@@ -439,17 +437,6 @@ def _as_json(run: _Run, found: Comparison | None, views: _Views) -> str:
         told["comparison"] = found.model_dump(mode="json")
     written = {option.removeprefix("--"): str(path) for option, path in views.paths.items()}
     return json.dumps({**told, **written})
-
-
-def _as_table(run: _Run, found: Comparison | None, views: _Views) -> str:
-    return "\n".join(
-        [
-            *_summary_lines(run.summary, run.account.records),
-            *_account_lines(run.account, run.file.unit, run.selection.names),
-            *(f"written: {path}" for path in views.paths.values()),
-            *([] if found is None else ["", as_text(found)]),
-        ]
-    )
 
 
 def _summary_lines(summary: Summary, n_records: int) -> Iterator[str]:
@@ -478,7 +465,8 @@ def _summary_lines(summary: Summary, n_records: int) -> Iterator[str]:
         yield f"failed: {reason}" + (f" ({n} records)" if n > 1 else "")
 
 
-def _account_lines(account: Account, unit: str, metrics: Collection[str]) -> Iterator[str]:
+def _account_lines(run: _Run) -> Iterator[str]:
+    account, unit = run.account, run.file.unit
     if account.skips:
         parts = [
             f"{account.lines} lines in the file",
@@ -488,20 +476,19 @@ def _account_lines(account: Account, unit: str, metrics: Collection[str]) -> Ite
         others = f" ({', '.join(parts)})" if account.lines else ""
         yield f"skipped {account.skipped} of {account.rows} rows{others}"
     for reason, skips in account.skips.items():
-        yield f"  {reason}: {skips.count} ({_places(skips, unit)})"
+        places = ", ".join(map(str, skips.places[:_SHOWN]))
+        more = skips.count - min(len(skips.places), _SHOWN)
+        told = f"{unit}{'s' if skips.count > 1 else ''} {places}{f', {more} more' if more else ''}"
+        yield f"  {reason}: {skips.count} ({told})"
     for name, n in account.missing.items():
-        lost = ", ".join(_not_computed(name, metrics))
-        loss = f"{lost} cannot be computed for them" if lost else _NO_LOSS
+        lost = ", ".join(_not_computed(name, run.selection.names))
+        loss = (
+            f"{lost} cannot be computed for them" if lost else "nothing that was asked for needs it"
+        )
         yield f"no {name} in {n} of {account.records} records: {_LOSSES.get(name, loss)}"
     if account.unread:
         told = ", ".join(account.unread)
         yield f"columns that were not read (--map FIELD=COLUMN reads one): {told}"
-
-
-def _places(skips: Skips, unit: str) -> str:
-    shown = ", ".join(map(str, skips.places[:_SHOWN]))
-    more = skips.count - min(len(skips.places), _SHOWN)
-    return f"{unit}{'s' if skips.count > 1 else ''} {shown}" + (f", {more} more" if more else "")
 
 
 def _not_computed(name: str, metrics: Iterable[str]) -> list[str]:

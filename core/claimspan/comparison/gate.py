@@ -157,13 +157,11 @@ def check_gate(
     A metric fails against the baseline if it got worse by more than the tolerance, and the paired
     test shows that it got worse at all; or if most records that had a value have none any more.
 
-    The p-values of all metrics are adjusted together by Holm's method (S. Holm 1979), so that a
-    gate of any number of metrics fails by chance in at most 5 % of all builds without a change. A
-    primary metric is a family of its own, and needs no adjustment; the others are adjusted for each
-    other. That is Bonferroni's split of the error between two families: a two-sided test at 5 %
-    calls a metric worse by chance in 2.5 %, so that primary and others together stay within 5 %.
-    With a strict sequence (W. Maurer, L. Hothorn and W. Lehmacher 1995) the others would be
-    tested only if the primary had failed, and could never fail a build by themselves.
+    The p-values of all metrics are adjusted together by Holm's method (S. Holm 1979): a gate of
+    any number of metrics fails by chance in at most 5 % of all builds without a change. A primary
+    metric is a family of its own, and needs no adjustment: a two-sided test at 5 % calls a metric
+    worse by chance in 2.5 %, so that primary and others together stay within 5 % (Bonferroni's
+    split of the error between two families).
 
     Args:
         system: The results.
