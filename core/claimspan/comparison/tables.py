@@ -20,6 +20,7 @@ __all__ = [
     "gate_as_markdown",
     "gate_as_text",
     "gate_line",
+    "interval",
 ]
 
 MISSING: Final = "-"
@@ -68,7 +69,8 @@ def _figure(metric: str, value: float, sign: str = "") -> str:
     return f"{value:{sign}.{1 if metric == CLAIMS_PER_RESPONSE else 3}f}"
 
 
-def _interval(metric: str, estimate: Estimate | None, sign: str = "") -> str:
+def interval(metric: str, estimate: Estimate | None, sign: str = "") -> str:
+    """Write a figure with its interval."""
     if estimate is None:
         return MISSING
     value, low, high = (
@@ -147,7 +149,7 @@ def _mean(result: MetricResult) -> str:
 def _details(system: SystemResult, name: str, *, is_first: bool) -> tuple[str, ...]:
     result = system.metrics[name]
     n = 0 if result.estimate is None else result.estimate.n
-    first = (name if is_first else "", system.name, _interval(name, result.estimate), str(n))
+    first = (name if is_first else "", system.name, interval(name, result.estimate), str(n))
     found = result.difference
     if found is None:
         return (*first, "", "", "", "", "")
@@ -156,7 +158,7 @@ def _details(system: SystemResult, name: str, *, is_first: bool) -> tuple[str, .
 
 def _paired(name: str, found: Difference, *pairs: str) -> tuple[str, ...]:
     """The difference, its p-value and the adjusted one, in cells."""
-    change = _interval(name, found.difference, "+")
+    change = interval(name, found.difference, "+")
     return (change, *pairs, _p_value(found.p_value), _p_value(found.adjusted_p_value))
 
 
@@ -232,7 +234,7 @@ def _row(check: Check) -> tuple[str, ...]:
         return (outcome, name, after, n, before, *_paired(metric, found), check.said)
     limit = MISSING if check.limit is None else _figure(metric, check.limit)
     n = "" if check.estimate is None else str(check.estimate.n)
-    mean = _interval(metric, check.estimate)
+    mean = interval(metric, check.estimate)
     return (outcome, name, mean, n, limit, _beyond(check), "", "", check.said)
 
 

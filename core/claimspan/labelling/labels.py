@@ -21,8 +21,6 @@ from claimspan.verdicts import Label
 __all__ = ["ClaimLabel", "JoinedLabels", "join_labels", "read_claim_labels"]
 
 _WANTED: Final = "CSV file of labels (claimspan label)"
-_RECORD: Final = ("record", "trace_id", "record_id")
-_UNSURE: Final = frozenset({"", "u", "unsure", "skip"})
 _SPELLINGS: Final[Mapping[str, HumanLabel]] = {
     letter.lower(): letter for letter in (*LETTERS.values(), "NE")
 }
@@ -83,7 +81,8 @@ def read_claim_labels(path: str | Path) -> list[ClaimLabel]:
 
 
 def _label(cells: Mapping[str, str], place: str, line: int) -> ClaimLabel:
-    record = next((cells[name].strip() for name in _RECORD if cells.get(name, "").strip()), None)
+    names = ("record", "trace_id", "record_id")
+    record = next((each for name in names if (each := cells.get(name, "").strip())), None)
     text = cells.get("claim", "")
     digest = cells.get("claim_digest", "").strip() or (claim_digest(text) if text else "")
     if record is None or not digest or "label" not in cells:
@@ -104,7 +103,7 @@ def _label(cells: Mapping[str, str], place: str, line: int) -> ClaimLabel:
 
 def _human(cell: str, place: str) -> HumanLabel | None:
     spelling = cell.strip().lower()
-    if spelling in _UNSURE:
+    if spelling in ("", "u", "unsure", "skip"):
         return None
     if spelling in _SPELLINGS:
         return _SPELLINGS[spelling]
@@ -162,12 +161,13 @@ def join_labels(entries: Sequence[ReportEntry], labels: Sequence[ClaimLabel]) ->
             f"{lines} of the labels): give the file that was labelled; evaluating it anew may "
             "have made other claims"
         )
-    labelled: dict[tuple[str, str, int], ClaimLabel] = {}
+    labelled: dict[tuple[str, str, int], tuple[ClaimLabel, PickedClaim]] = {}
     for each in labels:
         if each.label is not None:
-            number = _claim(known, each).number
-            labelled.setdefault((each.record, each.digest, number), each)
-    pairs = [(each, _claim(known, each)) for each in labelled.values()]
+            claims = known[each.record, each.digest]
+            claim = next((one for one in claims if one.number == each.number), claims[0])
+            labelled.setdefault((each.record, each.digest, claim.number), (each, claim))
+    pairs = list(labelled.values())
     judge = _only_judge([found.entry for _, found in pairs])
     decided = [(each, found) for each, found in pairs if found.claim.label is not None]
     if not decided:
@@ -191,11 +191,6 @@ def _index(entries: Sequence[ReportEntry]) -> Mapping[tuple[str, str], list[Pick
                 place = found.setdefault((key, claim_digest(claim.text)), [])
                 place.append(PickedClaim(entry, number, claim))
     return found
-
-
-def _claim(known: Mapping[tuple[str, str], list[PickedClaim]], label: ClaimLabel) -> PickedClaim:
-    found = known[label.record, label.digest]
-    return next((each for each in found if each.number == label.number), found[0])
 
 
 def _only_judge(entries: Sequence[ReportEntry]) -> str:

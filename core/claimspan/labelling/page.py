@@ -32,9 +32,6 @@ __all__ = [
     "render_label_page",
 ]
 
-_LENGTH: Final = 16
-"""Hexadecimal digits, 64 bits: among a million claims two alike are not to be expected."""
-
 COLUMNS: Final = ("record", "claim_number", "claim_digest", "label", "share", "share_claims")
 
 
@@ -45,7 +42,8 @@ def record_key(entry: ReportEntry) -> str:
 
 def claim_digest(text: str) -> str:
     """The digest of a claim's text."""
-    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:_LENGTH]
+    # 64 bits: among a million claims two alike are not to be expected.
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
 
 
 MOST_CLAIMS: Final = 200
@@ -164,11 +162,6 @@ def _data(picked: Sequence[PickedClaim]) -> dict[str, object]:
         for record, entry in records.items()
     }
 
-    def closest(each: PickedClaim) -> list[list[int] | None]:
-        """Of each chunk the beginning and the end of its closest sentence, in code points."""
-        found = (sentences.closest(each.claim.text) for sentences in searched[each.record])
-        return [None if span is None else list(span) for span in found]
-
     keys = "\n".join(f"{each.record}|{each.number}|{each.digest}" for each in picked)
     return {
         # Under this name the browser keeps the labels: another choice of claims has another one.
@@ -190,7 +183,8 @@ def _data(picked: Sequence[PickedClaim]) -> dict[str, object]:
                 "place": places[each.record],
                 "text": visible(each.claim.text),
                 "sentence": visible(each.claim.sentence or ""),
-                "closest": closest(each),
+                # Of each chunk the beginning and the end of its closest sentence, in code points.
+                "closest": [one.closest(each.claim.text) for one in searched[each.record]],
             }
             for each in picked
         ],

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from statistics import fmean
 from typing import Annotated, Final, Literal, cast, get_args
 
 import typer
@@ -140,13 +141,9 @@ def _read_candidates(paths: Iterable[Path]) -> list[Candidate]:
             key = normalise(candidate.query)
             if not key:
                 continue
-            known = found.get(key)
-            if known is None:
-                found[key] = candidate
-            else:
-                better = known.lowest is None and candidate.lowest is not None
-                kept = candidate if better else known
-                found[key] = replace(kept, copies=known.copies + 1)
+            known = found.get(key, replace(candidate, copies=0))
+            better = known.lowest is None and candidate.lowest is not None
+            found[key] = replace(candidate if better else known, copies=known.copies + 1)
     return list(found.values())
 
 
@@ -170,7 +167,7 @@ def _of_traces(path: Path) -> Iterator[Candidate]:
             trace_id=entry.trace_id,
             sample_weight=number_on(root, semconv.SAMPLE_WEIGHT),
             # Spans have labels alone; an undecided one has none.
-            doubt=_mean([float(claim.label is None) for claim in entry.response_claims]),
+            doubt=fmean([float(claim.label is None) for claim in entry.response_claims] or [0.0]),
             lowest=_lowest(entry.scores),
         )
 
@@ -188,7 +185,7 @@ def _of_results(path: Path) -> Iterator[Candidate]:
             chunks=tuple(chunk.text for chunk in record.chunks),
             id=row.id,
             trace_id=trace_id if isinstance(trace_id, str) else None,
-            doubt=_mean([_doubt(matrix, claim) for claim in claims if matrix]),
+            doubt=fmean([_doubt(matrix, claim) for claim in claims if matrix] or [0.0]),
             lowest=_lowest(row.metrics),
         )
 
@@ -207,10 +204,6 @@ def _doubt(matrix: VerdictMatrix, claim: int) -> float:
 
 def _lowest(scores: Mapping[str, float]) -> float | None:
     return min((scores[name] for name in LOW_IS_BAD if name in scores), default=None)
-
-
-def _mean(values: Sequence[float]) -> float:
-    return sum(values) / len(values) if values else 0.0
 
 
 # --- the choice ---------------------------------------------------------------------------------
@@ -304,9 +297,6 @@ def _farthest_first(
 
 # --- the file to fill in ------------------------------------------------------------------------
 
-LINE_CHARACTERS: Final = 200
-"""Characters of the first line of a chunk: to recognise it, not to read it."""
-
 _Row = Mapping[str, object]
 
 
@@ -369,8 +359,9 @@ def _row(pick: Pick) -> _Row:
 
 
 def _first_line(text: str) -> str:
+    """As much of a chunk as recognises it."""
     line = next((line.strip() for line in text.splitlines() if line.strip()), "")
-    return line if len(line) <= LINE_CHARACTERS else f"{line[: LINE_CHARACTERS - 1]}…"
+    return line if len(line) <= 200 else f"{line[:199]}…"
 
 
 def _cell(value: object) -> object:

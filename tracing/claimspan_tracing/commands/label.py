@@ -12,7 +12,7 @@ import typer
 
 from claimspan.cli.judge_commands import calibrate_cascade
 from claimspan.cli.options import JUDGE_HELP, AsJson, JudgeOptions
-from claimspan.comparison.tables import Table
+from claimspan.comparison.tables import Table, interval
 from claimspan.errors import ConfigError
 from claimspan.files.private import refuse_input, write_private
 from claimspan.judges.choice import PROVIDERS
@@ -21,7 +21,6 @@ from claimspan.labelling.page import DOUBTFUL_SHARE, MOST_CLAIMS
 from claimspan.meta_evaluation.calibration import MAX_LOSS
 from claimspan.meta_evaluation.traffic import TrafficCalibration, calibrate_traffic
 from claimspan.report import ReportEntry
-from claimspan.statistics import Estimate
 from claimspan.text.visible import visible
 from claimspan_tracing.commands.report import read_system
 from claimspan_tracing.trace_file.spans import Skipped
@@ -190,21 +189,20 @@ def _entries(path: Path) -> tuple[ReportEntry, ...]:
 
 # --- the table of what labels say about a judge ---------------------------------------------------
 
-_FIGURES: Final = {
-    "agreement": "accuracy",
-    "balanced accuracy": "balanced_accuracy",
-    "called entailed": "entailed_share",
-}
-
 
 def _table(found: TrafficCalibration, left_out: str) -> Iterator[str]:
     before, after = found.as_it_is, found.cross_fitted
     yield f"{found.judge}: {found.labels} labels of {found.records} records {left_out}"
+    figures = (
+        ("agreement", "accuracy"),
+        ("balanced accuracy", "balanced_accuracy"),
+        ("called entailed", "entailed_share"),
+    )
     rows = [
-        (name, *("-" if each is None else _figure(getattr(each, key)) for each in (before, after)))
-        for name, key in _FIGURES.items()
+        (name, *(interval(key, each and getattr(each, key)) for each in (before, after)))
+        for name, key in figures
     ]
-    rows.append(("people call entailed", _figure(found.people_entailed), ""))
+    rows.append(("people call entailed", interval("", found.people_entailed), ""))
     rows.append((f"always {found.majority_label}", f"{found.majority:.3f}", ""))
     yield Table("", ("", "judge as it is", "calibrated"), tuple(rows)).as_text()
     for which, agreement in (("as it is", before), ("calibrated", after)):
@@ -221,7 +219,3 @@ def _table(found: TrafficCalibration, left_out: str) -> Iterator[str]:
             f"{found.calibration.slope:.2f}), fitted on {found.calibration.labels} labels"
         )
         yield "Calibrated figures are of records that the fit has not seen; intervals are of 95 %."
-
-
-def _figure(value: Estimate) -> str:
-    return f"{value.value:.3f} [{value.low:.3f}, {value.high:.3f}]"
