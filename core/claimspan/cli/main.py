@@ -63,15 +63,6 @@ _DEMO: Final = "claimspan_demo"
 """The package of `claimspan demo`. It is in the source tree alone: a wheel with it would put one
 more top-level package into the environment of everybody."""
 
-_BENCH: Final = "bench"
-"""The first word of the commands of a distribution of its own, ``claimspan-bench``."""
-
-_INTERRUPTED: Final = 130
-"""Exit code after Ctrl-C: 128 + SIGINT, the convention of shells."""
-
-_PIPE_CLOSED: Final = 141
-"""Exit code after the reader of the output has gone: 128 + SIGPIPE."""
-
 
 def main() -> None:
     """Run the command line.
@@ -91,12 +82,12 @@ def main() -> None:
         print(f"claimspan: {told}", file=sys.stderr)
         sys.exit(BAD_INPUT)
     except KeyboardInterrupt:
-        sys.exit(_INTERRUPTED)
+        sys.exit(130)  # 128 + SIGINT, the convention of shells
     except BrokenPipeError:
         # The reader of the output, such as `head`, has read enough. The interpreter would
         # write what is left once more at its end, and fail with a traceback.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(_PIPE_CLOSED)
+        sys.exit(141)  # 128 + SIGPIPE
 
 
 def build_app(name: str | None = None) -> Typer:
@@ -148,7 +139,8 @@ def overview(group: str = "") -> str:
             "",
             "Commands:",
             *(
-                f"  {name.replace('.', ' '):<{width}}  {_summary(entry)}"
+                f"  {name.replace('.', ' '):<{width}}  "
+                f"{SUMMARIES.get(name, f'(from package {_package(entry)})')}"
                 for name, entry in commands.items()
             ),
             "",
@@ -166,7 +158,7 @@ def _run(arguments: Sequence[str]) -> None:
         print(overview())
     elif name == "--version":
         print(version("claimspan"))
-    elif name == _BENCH and name not in groups:
+    elif name == "bench" and name not in groups:  # a distribution of its own
         raise MissingExtraError("claimspan-bench", "bench")
     elif name in groups and (not rest or rest[0] == "--help"):
         print(overview(name))
@@ -203,10 +195,6 @@ def _load(entry: EntryPoint) -> Callable[..., object]:
             f"({type(error).__name__}: {error}): upgrade or uninstall that package"
         ) from error
     return command
-
-
-def _summary(entry: EntryPoint) -> str:
-    return SUMMARIES.get(entry.name, f"(from package {_package(entry)})")
 
 
 def _package(entry: EntryPoint) -> str:

@@ -302,8 +302,7 @@ def read_usable_records(file: RecordFile) -> tuple[list[RagRecord], Account]:
     Raises:
         ConfigError: It holds no record, or the context would be lost.
     """
-    account = Account()
-    records: list[RagRecord] = []
+    account, records = Account(), list[RagRecord]()
     for row in file.rows():
         account.add(row)
         if isinstance(row, InputRow):
