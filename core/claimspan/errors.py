@@ -45,7 +45,6 @@ class MissingExtraError(ConfigError, ModuleNotFoundError):
     """A feature needs a package that is not installed; an import error to those who catch one."""
 
     def __init__(self, package: str, extra: str) -> None:
-        """Name the missing package and the exact command that installs it."""
         self.package: Final = package
         self.extra: Final = extra
         super().__init__(f"{package!r} is not installed: pip install 'claimspan[{extra}]'")

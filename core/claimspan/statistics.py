@@ -54,10 +54,8 @@ class Estimate(BaseModel):
 
     value: float
     low: float
-    """Lower end of the 95 % interval."""
-
     high: float
-    """Upper end of the 95 % interval."""
+    """The ends of the 95 % interval."""
 
     n: int
 

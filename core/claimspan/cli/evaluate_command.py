@@ -261,13 +261,7 @@ class _Run:
         self._advance: Callable[[], None] = lambda: None
 
     def check(self, *, strict: bool, skipped: Path | None) -> None:
-        """Read the file once, count its rows, and write the unusable ones to ``skipped``.
-
-        Raises:
-            FileError: A row cannot be used, and ``strict`` is True.
-            ConfigError: No row can be used, the context would be lost, the results are those of
-                another input, or a file cannot be written.
-        """
+        """Read the file once, count its rows, and write the unusable ones to ``skipped``."""
         n_done = 0
         what = "the skipped rows"
         with nullcontext() if skipped is None else replaced_private(skipped, what=what) as file:
@@ -294,11 +288,7 @@ class _Run:
     def evaluate(
         self, judge: Judge | None, *, concurrency: int, progress: bool | None = None
     ) -> None:
-        """Evaluate the rest; the judge is None if there is nothing to ask for.
-
-        Raises:
-            ConfigError: The results cannot be written.
-        """
+        """Evaluate the rest; the judge is None if there is nothing to ask for."""
         if self.output is not None:
             self.output.open(self.summary.add, self._undefined)
         try:
@@ -376,14 +366,12 @@ class _Views:
         return run.output
 
     def check(self) -> None:
-        """Refuse places that cannot be written to, before anything is paid for."""
         for option, path in self.paths.items():
             check_replaceable(path, what="the report" if option == "--report" else "the table")
         if self.parquet is not None:
             ParquetFormat()  # says if pyarrow is missing
 
     def write(self, run: _Run, progress: bool | None) -> None:
-        """Write the views of a run that has ended."""
         if (found := self.results_of(run)) is None:
             return
         if self.table is not None:

@@ -137,13 +137,11 @@ class Comparison(BaseModel):
     baseline: str
     metrics: tuple[str, ...]
     systems: tuple[SystemResult, ...] = Field(min_length=1)
-    """The systems in the order given; the baseline is one of them."""
 
     tests: int
     """Number of tests that the p-values of ``systems`` are adjusted for."""
 
     slices: tuple[Slice, ...] = ()
-    """The same per value of a metadata key, if that was asked for."""
 
     slice_tests: int = 0
     """Number of tests that the p-values of all slices together are adjusted for."""

@@ -87,16 +87,23 @@ class Gate(BaseModel):
     @model_validator(mode="after")
     def _can_be_beyond(self) -> Self:
         # Such a rule would hold always or never, whatever the answers are.
-        for rule, limits in (("min", self.min), ("max", self.max)):
-            for metric, limit in limits.items():
-                if metric in (*METRICS, LOW_RECORDS) and not 0 <= limit <= 1:
-                    raise ConfigError(
-                        f"{rule} {metric} is {limit:g}: give a mean between 0.0 and 1.0"
-                        f"{percent_hint(limit)}"
-                    )
-                if metric == CLAIMS_PER_RESPONSE and limit < 0:
-                    raise ConfigError(f"{rule} {metric} is {limit:g}: give a number of 0 or more")
+        for rule, metric, limit in self.thresholds:
+            if metric in (*METRICS, LOW_RECORDS) and not 0 <= limit <= 1:
+                raise ConfigError(
+                    f"{rule} {metric} is {limit:g}: give a mean between 0.0 and 1.0"
+                    f"{percent_hint(limit)}"
+                )
+            if metric == CLAIMS_PER_RESPONSE and limit < 0:
+                raise ConfigError(f"{rule} {metric} is {limit:g}: give a number of 0 or more")
         return self
+
+    @property
+    def thresholds(self) -> list[tuple[Literal["min", "max"], str, float]]:
+        """Rule, metric and limit of each."""
+        return [
+            *(("min", *each) for each in self.min.items()),
+            *(("max", *each) for each in self.max.items()),
+        ]
 
 
 class Check(BaseModel):
@@ -222,21 +229,16 @@ def _share_check(rule: _Rule, found: int, of: int, limit: float, told: str) -> C
 
 
 def _on_thresholds(system: System, gate: Gate) -> Iterator[Check]:
-    limits: list[tuple[Literal["min", "max"], str, float]] = [
-        *(("min", *each) for each in gate.min.items()),
-        *(("max", *each) for each in gate.max.items()),
-    ]
     means = estimates(system.rows, list(gate.min.keys() | gate.max.keys()))
-    for rule, metric, limit in limits:
+    for rule, metric, limit in gate.thresholds:
         found = means.get(metric)
-        fell_by = 0.0
+        fell_by, passed = 0.0, False
         if found is None:
             # A name that we know is not misspelt; its metric only has no value here.
             known = {*METRICS, LOW_RECORDS}
             there = known.union(*(row.scores for row in system.rows))
             close = [] if metric in known else get_close_matches(metric, sorted(there), n=1)
             said = "no record has a value" + (f"; did you mean {close[0]}?" if close else "")
-            passed = False
         else:
             # The end of the interval that is nearest to failing.
             end = found.low if rule == "min" else found.high

@@ -35,7 +35,6 @@ class Table:
     """A table with a title, in text or in Markdown."""
 
     title: str
-    """What it shows; empty for none."""
 
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]

@@ -342,10 +342,7 @@ def first_of(row: Mapping[str, object], keys: tuple[str, ...], place: str) -> st
 
 
 def _warn_of_conflicts(entries: Iterable[_Entry]) -> None:
-    """Warn once of queries and ids with several ground truths that differ: one has to be wrong.
-
-    Those that differ in case, punctuation or white space alone are no conflict.
-    """
+    """Warn once of queries and ids whose ground truths differ in a word: one has to be wrong."""
     first: dict[tuple[str, str | None], tuple[str, str]] = {}
     conflicts: list[str] = []
     for entry in entries:

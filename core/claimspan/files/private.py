@@ -29,7 +29,6 @@ __all__ = [
 ]
 
 OWNER_ONLY: Final = 0o600
-"""Mode of every file that we create."""
 
 _logger: Final = logging.getLogger("claimspan")
 

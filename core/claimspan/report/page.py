@@ -58,7 +58,7 @@ __all__ = [
     "SegmentView",
     "html_environment",
     "index_of",
-    "main_metric",
+    "questions_of",
     "render_comparison",
     "render_report",
     "response_label",
@@ -421,8 +421,7 @@ def render_report(
     Raises:
         MissingExtraError: jinja2 is not installed.
     """
-    systems = [ReportSystem("", tuple(entries))]
-    return _render(systems, worst_first(entries), None, title, links, progress)
+    return _render([ReportSystem("", tuple(entries))], None, title, links, progress)
 
 
 def render_comparison(
@@ -437,13 +436,10 @@ def render_comparison(
 
     The systems are in the order of the comparison; the rest is as in ``render_report``.
     """
-    # One metric for the whole page, found over all systems: one of them may lack ground truths.
-    entries = [entry for system in systems for entry in system.entries]
-    questions = side_by_side(systems, main_metric(summarise(entries)).name)
-    return _render(systems, questions, comparison, title, links, progress)
+    return _render(systems, comparison, title, links, progress)
 
 
-def main_metric(summaries: Sequence[MetricSummary]) -> Metric:
+def _main_metric(summaries: Sequence[MetricSummary]) -> Metric:
     """The metric that stands for an answer as a whole: f1, else faithfulness."""
     found = {summary.metric.name for summary in summaries}
     return describe(next((n for n in ("f1", *DEFAULT_METRICS) if n in found), "faithfulness"))
@@ -459,7 +455,6 @@ def row_metrics(summaries: Sequence[MetricSummary]) -> list[Metric]:
 
 def _render(
     systems: Sequence[ReportSystem],
-    questions: Sequence[Question],
     comparison: Comparison | None,
     title: str,
     links: TraceLinks | None,
@@ -469,7 +464,8 @@ def _render(
     entries = [entry for system in systems for entry in system.entries]
     summaries = summarise(entries)
     metrics = [summary.metric for summary in summaries]
-    main, columns = main_metric(summaries), row_metrics(summaries)
+    main, columns = _main_metric(summaries), row_metrics(summaries)
+    questions = questions_of(systems)
     # Macros see nothing of the page's own values.
     names = {"explained": CATALOGUE, "part_names": _BLAMED}
     macros = environment.get_template("record.html.j2", globals=names).module
@@ -652,6 +648,15 @@ class Question:
     def query(self) -> str:
         """The question."""
         return self.answered[0].query
+
+
+def questions_of(systems: Sequence[ReportSystem]) -> list[Question]:
+    """The questions of one system, the worst first, or of several, those that differ most first."""
+    if len(systems) == 1:
+        return worst_first(systems[0].entries)
+    # One metric for all systems, found over all of them: one may lack ground truths.
+    entries = [entry for system in systems for entry in system.entries]
+    return side_by_side(systems, _main_metric(summarise(entries)).name)
 
 
 def worst_first(entries: Sequence[ReportEntry]) -> list[Question]:

@@ -116,7 +116,6 @@ class Candidate:
     """Mean doubt of the judge over the claims: 0 sure, 1 undecided or a probability of 0.5."""
 
     lowest: float | None = None
-    """The lowest score; None without any."""
 
     copies: int = 1
     """Records of the files that ask the same."""
@@ -307,11 +306,7 @@ class _GoldenFile:
     """
 
     def __init__(self, path: Path) -> None:
-        """Read the file: CSV if its name ends in ``.csv``, else JSON lines; it need not exist.
-
-        Raises:
-            GroundTruthError: It cannot be read; names the line.
-        """
+        """Read the file: CSV if its name ends in ``.csv``, else JSON lines; it need not exist."""
         self._path = path
         self.rows: list[_Row] = [row for _, row in read_rows(path)] if path.exists() else []
 
@@ -325,7 +320,6 @@ class _GoldenFile:
         return sum(first_of(row, TEXT_KEYS, str(self._path)) is None for row in self.rows)
 
     def add(self, picks: Iterable[Pick]) -> None:
-        """Write the file anew, with the picks behind its lines; or leave it as it was."""
         rows = map(_row, picks)
         if self._path.suffix.lower() == ".csv":
             # New rows alone: what people have written, formulas included, is theirs.

@@ -17,7 +17,7 @@ from claimspan.errors import ConfigError
 from claimspan.files.private import refuse_input, write_private
 from claimspan.judges.choice import PROVIDERS
 from claimspan.labelling import join_labels, pick_claims, read_claim_labels, render_label_page
-from claimspan.labelling.page import DOUBTFUL_SHARE, MOST_CLAIMS
+from claimspan.labelling.claims import DOUBTFUL_SHARE, MOST_CLAIMS
 from claimspan.meta_evaluation.calibration import MAX_LOSS
 from claimspan.meta_evaluation.traffic import TrafficCalibration, calibrate_traffic
 from claimspan.report import ReportEntry

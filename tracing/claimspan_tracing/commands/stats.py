@@ -113,12 +113,7 @@ class SampledRecord:
 
 
 def _read_sample(path: Path, by: str | None, skipped: Skipped) -> list[SampledRecord]:
-    """Every record of a file, grouped by ``route`` or by an attribute.
-
-    Raises:
-        ConfigError: The file cannot be read, or a part of it if reading is strict.
-        NoRecordsError: No span was evaluated by claimspan.
-    """
+    """Every record of a file, grouped by ``route`` or by an attribute."""
     name = semconv.GEN_AI_WORKFLOW_NAME if by == ROUTE else by
     records: dict[SpanKey, SampledRecord] = {}
     carriers: dict[SpanKey, SampledRecord] = {}
