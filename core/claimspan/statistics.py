@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CONFIDENCE",
-    "PERMUTATIONS",
     "RESAMPLES",
     "SEED",
     "Estimate",
@@ -188,11 +187,11 @@ def _estimate(value: float, drawn: Sequence[float], n: int) -> Estimate:
     return Estimate(value=value, low=ends[tail], high=ends[-1 - tail], n=n)
 
 
-PERMUTATIONS: Final = 9_999
+_PERMUTATIONS: Final = 9_999
 """Sign flips that a p-value is counted from: it is exact to a twentieth of itself near 0.05."""
 
 _ALL_FLIPS: Final = 13
-"""Up to so many differences all 2 ** n flips are looked at, fewer than ``PERMUTATIONS``."""
+"""Up to so many differences all 2 ** n flips are looked at, fewer than ``_PERMUTATIONS``."""
 
 _CELLS: Final = 2_000_000
 """Signs drawn at once: 16 MB."""
@@ -254,7 +253,7 @@ def _drawn(columns: Sequence[Sequence[float]]) -> list[float]:
     least = np.array([_least(column) for column in columns])
     reached = np.zeros(len(columns), dtype=int)
     generator = np.random.default_rng(SEED)
-    left = PERMUTATIONS
+    left = _PERMUTATIONS
     while left:
         n_flips = min(left, max(1, _CELLS // len(differences)))
         # A random byte gives eight signs: to draw them takes most of the time.
@@ -265,7 +264,7 @@ def _drawn(columns: Sequence[Sequence[float]]) -> list[float]:
         reached += (np.abs(sums) >= least).sum(axis=0)
         left -= n_flips
     # The observed signs are one of the flips. Without them p could be 0, which no sample shows.
-    return [(1 + int(each)) / (PERMUTATIONS + 1) for each in reached]
+    return [(1 + int(each)) / (_PERMUTATIONS + 1) for each in reached]
 
 
 def _least(differences: Sequence[float]) -> float:

@@ -20,7 +20,7 @@ from claimspan.errors import ClaimspanError, ConfigError, MissingExtraError
 if TYPE_CHECKING:
     from typer import Typer
 
-__all__ = ["BAD_INPUT", "COMMANDS", "SUMMARIES", "build_app", "main", "overview"]
+__all__ = ["BAD_INPUT", "COMMANDS", "SUMMARIES", "build_app", "main"]
 
 COMMANDS: Final = "claimspan.commands"
 """Entry-point group: the name of a command, and the function that typer makes it from. A dot in the
@@ -121,15 +121,14 @@ def build_app(name: str | None = None) -> Typer:
     return app
 
 
-def overview(group: str = "") -> str:
-    """Write the text of `claimspan --help`: every installed command with its summary.
-
-    Args:
-        group: The first word of the commands to list, such as `bench`; all if it is empty.
-    """
-    commands = {name: entry for name, entry in _installed().items() if _is_present(entry)}
-    if group:
-        commands = {n: entry for n, entry in commands.items() if n.startswith(f"{group}.")}
+def _overview(group: str = "") -> str:
+    """The text of `claimspan --help`, or of a group of commands, such as `bench`."""
+    begin = f"{group}." if group else ""
+    commands = {
+        name: entry
+        for name, entry in _installed().items()
+        if _is_present(entry) and name.startswith(begin)
+    }
     width = max(map(len, commands), default=0)
     return "\n".join(
         (
@@ -155,13 +154,13 @@ def _run(arguments: Sequence[str]) -> None:
     name, *rest = arguments or ["--help"]
     groups = {each.partition(".")[0] for each in _installed() if "." in each}
     if name == "--help":
-        print(overview())
+        print(_overview())
     elif name == "--version":
         print(version("claimspan"))
     elif name == "bench" and name not in groups:  # a distribution of its own
         raise MissingExtraError("claimspan-bench", "bench")
     elif name in groups and (not rest or rest[0] == "--help"):
-        print(overview(name))
+        print(_overview(name))
     else:
         if name in groups:
             name, *rest = f"{name}.{rest[0]}", *rest[1:]

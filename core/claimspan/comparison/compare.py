@@ -41,10 +41,8 @@ __all__ = [
     "SystemResult",
     "chosen_metrics",
     "compare_files",
-    "compare_pairs",
     "compare_systems",
     "estimates",
-    "paired_rows",
 ]
 
 SIGNIFICANCE: Final = 0.05
@@ -263,10 +261,10 @@ def _measure(
     system: System, before: System | None, metrics: Sequence[str], group_by: str | None
 ) -> SystemResult:
     """The row of a system, whose p-values are not adjusted and say nothing so far."""
-    pairs = [] if before is None or system is before else paired_rows(before, system)
+    pairs = [] if before is None or system is before else _paired_rows(before, system)
     common = len(system.rows) if system is before else len(pairs)
     means = estimates(system.rows, metrics, group_by)
-    differences = compare_pairs(pairs, metrics, group_by)
+    differences = _compare_pairs(pairs, metrics, group_by)
     return SystemResult(
         name=system.name,
         records=len(system.rows),
@@ -459,8 +457,8 @@ def _on_pairs(system: System, result: SystemResult, baseline: System) -> Iterato
 _Pair = tuple[ScoredRow, ScoredRow]
 
 
-def paired_rows(baseline: System, system: System) -> list[_Pair]:
-    """Return the records that both systems have, in the order of the baseline.
+def _paired_rows(baseline: System, system: System) -> list[_Pair]:
+    """The records that both systems have, in the order of the baseline.
 
     Records with the same id but other queries are of different datasets, and are not paired. If an
     id occurs several times, the first is paired with the first, the second with the second.
@@ -495,13 +493,10 @@ def estimates(
     return {metric: each for metric, each in zip(metrics, found, strict=True) if each is not None}
 
 
-def compare_pairs(
+def _compare_pairs(
     pairs: Sequence[_Pair], metrics: Sequence[str], group_by: str | None = None
 ) -> dict[str, Difference]:
-    """Compare each metric that is defined in both records of at least one pair.
-
-    The p-values are not yet adjusted for the other tests, and say nothing so far.
-    """
+    """Compare each metric with a value in both records of a pair; p-values are not adjusted yet."""
     values = {
         metric: [(_value_of(before, metric), _value_of(after, metric)) for before, after in pairs]
         for metric in metrics

@@ -15,7 +15,6 @@ from typing import Final, TextIO
 from claimspan.errors import ConfigError
 
 __all__ = [
-    "OWNER_ONLY",
     "cannot_write",
     "check_replaceable",
     "create_private",
@@ -28,7 +27,7 @@ __all__ = [
     "write_private",
 ]
 
-OWNER_ONLY: Final = 0o600
+_OWNER_ONLY: Final = 0o600
 
 _logger: Final = logging.getLogger("claimspan")
 
@@ -52,7 +51,7 @@ def open_private(path: str | Path, flags: int) -> int:
             (``EISDIR`` or ``ENODEV``). ``cannot_write`` says what to do about it.
     """
     # O_NONBLOCK: a FIFO without a reader would hang ``open`` for ever.
-    handle = os.open(path, flags | _NOFOLLOW | _NONBLOCK | _NOCTTY, OWNER_ONLY)
+    handle = os.open(path, flags | _NOFOLLOW | _NONBLOCK | _NOCTTY, _OWNER_ONLY)
     try:
         _check_and_tighten(os.fstat(handle), str(path), handle)
     except BaseException:
@@ -212,7 +211,7 @@ def _check_and_tighten(found: os.stat_result, path: str, target: int | Path) -> 
         # Not for the superuser either: it may be writing into a file of another user.
         if found.st_uid != os.geteuid():
             raise PermissionError(errno.EPERM, os.strerror(errno.EPERM), path)
-        os.chmod(target, OWNER_ONLY)
+        os.chmod(target, _OWNER_ONLY)
     except OSError:  # another owner, or a file system without modes
         if path not in _warned:
             _warned.add(path)

@@ -26,9 +26,9 @@ from claimspan.records import Chunk, RagRecord
 from claimspan.text.shapes import is_mapping
 from claimspan.verdicts import Claim, Label
 
-__all__ = ["OPTIONAL", "InputRow", "Recorded", "RecordedClaim", "record_row"]
+__all__ = ["InputRow", "Recorded", "RecordedClaim", "record_row"]
 
-OPTIONAL: Final = ("chunks", "ground_truth", "id", "metadata")
+_OPTIONAL: Final = ("chunks", "ground_truth", "id", "metadata")
 
 _WRONG: Final[Mapping[str, str]] = {
     "chunks": "is not a list of texts or of objects with a text",
@@ -154,7 +154,7 @@ class InputRow:
     record: RagRecord
     recorded: Recorded
     missing: tuple[str, ...]
-    """Which of ``OPTIONAL`` it lacks."""
+    """Which of ``_OPTIONAL`` it lacks."""
 
     unread: Mapping[str, bool]
     """Columns that were not read, to whether they seem to be the context that it lacks."""
@@ -209,7 +209,7 @@ def record_row(row: RawRow, index: int, columns: Columns) -> InputRow | SkippedR
         if name not in read.values() and name not in Recorded.model_fields
         if not is_absent(each) and (not isinstance(each, str | list | dict) or each)
     }
-    missing = tuple(name for name in OPTIONAL if fields[name] in (None, "", (), {}))
+    missing = tuple(name for name in _OPTIONAL if fields[name] in (None, "", (), {}))
     return InputRow(index, row.place, row.n_lines, record, recorded, missing, unread)
 
 

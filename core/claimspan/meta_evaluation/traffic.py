@@ -22,8 +22,6 @@ from claimspan.statistics import Estimate, bootstrap_figures
 from claimspan.verdicts import Label
 
 __all__ = [
-    "FEW_LABELS",
-    "LABELS_FOR_SLOPE",
     "LabelledVerdict",
     "TrafficAgreement",
     "TrafficCalibration",
@@ -31,7 +29,7 @@ __all__ = [
     "fit_score",
 ]
 
-FEW_LABELS: Final = 50
+_FEW_LABELS: Final = 50
 """Below it an interval of the agreement is more than a quarter wide."""
 
 LEAST_LABELS: Final = 20
@@ -208,9 +206,9 @@ def _agreement(
 
 def _warnings(found: TrafficCalibration, reason: str | None) -> list[str]:
     told = [] if reason is None else [f"no calibration: {reason}"]
-    if found.labels < FEW_LABELS:
+    if found.labels < _FEW_LABELS:
         told.append(
-            f"{found.labels} labels are few: below {FEW_LABELS} the intervals are wide, and "
+            f"{found.labels} labels are few: below {_FEW_LABELS} the intervals are wide, and "
             "other claims would give another threshold"
         )
     told += _no_better(found, "the judge", found.as_it_is)
@@ -234,7 +232,7 @@ def _no_better(found: TrafficCalibration, who: str, agreement: TrafficAgreement)
     ]
 
 
-LABELS_FOR_SLOPE: Final = 100
+_LABELS_FOR_SLOPE: Final = 100
 """Labels from which on the slope is fitted beside the threshold: with fewer, two numbers follow
 the accidents of the sample."""
 
@@ -263,7 +261,7 @@ def fit_score(
         return None
     threshold = _threshold(pairs)
     slope = 1.0
-    if len(scores) >= LABELS_FOR_SLOPE:
+    if len(scores) >= _LABELS_FOR_SLOPE:
         slope = _slope([log_odds(s) - log_odds(threshold) for s in scores], are_entailed)
     return JudgeCalibration(judge=judge, threshold=threshold, slope=slope, labels=len(scores))
 

@@ -690,10 +690,9 @@ def side_by_side(systems: Sequence[ReportSystem], metric: str) -> list[Question]
 def index_of(
     questions: Sequence[Question], metrics: Sequence[Metric], keys: Sequence[SliceKey]
 ) -> dict[str, object]:
-    """Return what the script sorts and filters by: JSON with a list for each column.
+    """What the script sorts and filters by: JSON with a list a column, half as long as with names.
 
-    Names in each row would double it. Of several systems the worst score counts, the slowest answer
-    and the least sure label.
+    Of several systems the worst score counts, the slowest answer and the least sure label.
     """
     rows = [question.answered for question in questions]
     return {
