@@ -69,19 +69,21 @@ def curate(
     # Before it is read: what is no file may have no end.
     check_replaceable(output, what="the ground truths")
     refuse_input(output, files, option="-o")
-    golden = _GoldenFile(output)
+    rows: list[_Row] = [row for _, row in read_rows(output)] if output.exists() else []
     candidates = _read_candidates(files)
-    picks = pick(candidates, n, reasons, known=golden.queries, seed=seed)
+    known = filter(None, (first_of(row, QUERY_KEYS, str(output)) for row in rows))
+    picks = pick(candidates, n, reasons, known=known, seed=seed)
     if picks:
-        golden.add(picks)
+        rows = _write(output, rows, picks)
+    unfilled = sum(first_of(row, TEXT_KEYS, str(output)) is None for row in rows)
     counts = Counter(each.reason for each in picks)
     if as_json:
         result = {
             "output": str(output),
             "candidates": len(candidates),
             "picked": {reason: counts[reason] for reason in reasons},
-            "lines": len(golden.rows),
-            "unfilled": golden.unfilled,
+            "lines": len(rows),
+            "unfilled": unfilled,
         }
         typer.echo(json.dumps(result))
         return
@@ -89,7 +91,7 @@ def curate(
     typer.echo(visible(f"{output}: {len(picks)} picked of {len(candidates)} ({listed})"))
     if not candidates:
         typer.echo("every record of the files has a ground truth already: nothing is left to label")
-    typer.echo(f"{golden.unfilled} of {len(golden.rows)} lines wait for a ground truth")
+    typer.echo(f"{unfilled} of {len(rows)} lines wait for a ground truth")
 
 
 # --- candidates, from trace files and from files of results ---------------------------------------
@@ -299,42 +301,28 @@ def _farthest_first(
 _Row = Mapping[str, object]
 
 
-class _GoldenFile:
-    """A JSON-lines or CSV file, one query a line, with an empty ``ground_truth`` to fill in.
+def _write(path: Path, rows: Sequence[_Row], picks: Sequence[Pick]) -> list[_Row]:
+    """Write the file anew, with the picks behind its lines, which stay; returns all lines.
 
-    Lines that people have filled in stay, and nothing is doubled.
+    It is JSON lines, or CSV by its ending, with an empty ``ground_truth`` to fill in.
     """
-
-    def __init__(self, path: Path) -> None:
-        """Read the file: CSV if its name ends in ``.csv``, else JSON lines; it need not exist."""
-        self._path = path
-        self.rows: list[_Row] = [row for _, row in read_rows(path)] if path.exists() else []
-
-    @property
-    def queries(self) -> list[str]:
-        found = [first_of(row, QUERY_KEYS, str(self._path)) for row in self.rows]
-        return [query for query in found if query is not None]
-
-    @property
-    def unfilled(self) -> int:
-        return sum(first_of(row, TEXT_KEYS, str(self._path)) is None for row in self.rows)
-
-    def add(self, picks: Iterable[Pick]) -> None:
-        rows = map(_row, picks)
-        if self._path.suffix.lower() == ".csv":
-            # New rows alone: what people have written, formulas included, is theirs.
-            self.rows += [{name: harmless(_cell(row[name])) for name in row} for row in rows]
-            # The columns of the file as it is, then ours.
-            columns = list(dict.fromkeys(name for row in self.rows for name in row))
-            file = io.StringIO(newline="")
-            writer = csv.DictWriter(file, columns)
-            writer.writeheader()
-            writer.writerows({name: _cell(row[name]) for name in row} for row in self.rows)
-            text = file.getvalue()
-        else:
-            self.rows += rows
-            text = "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in self.rows)
-        write_private(self._path, text, what="the ground truths")
+    new = list(map(_row, picks))
+    if path.suffix.lower() == ".csv":
+        # New rows alone: what people have written, formulas included, is theirs.
+        new = [{name: harmless(_cell(row[name])) for name in row} for row in new]
+        written = [*rows, *new]
+        # The columns of the file as it is, then ours.
+        columns = list(dict.fromkeys(name for row in written for name in row))
+        file = io.StringIO(newline="")
+        writer = csv.DictWriter(file, columns)
+        writer.writeheader()
+        writer.writerows({name: _cell(row[name]) for name in row} for row in written)
+        text = file.getvalue()
+    else:
+        written = [*rows, *new]
+        text = "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in written)
+    write_private(path, text, what="the ground truths")
+    return written
 
 
 def _row(pick: Pick) -> _Row:

@@ -199,7 +199,13 @@ def _table(found: TrafficCalibration, left_out: str) -> Iterator[str]:
         ("called entailed", "entailed_share"),
     )
     rows = [
-        (name, *(interval(key, each and getattr(each, key)) for each in (before, after)))
+        (
+            name,
+            *(
+                interval(key, None if each is None else getattr(each, key))
+                for each in (before, after)
+            ),
+        )
         for name, key in figures
     ]
     rows.append(("people call entailed", interval("", found.people_entailed), ""))
