@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing
 from importlib import import_module
 from itertools import chain, islice
 from pathlib import Path
@@ -132,10 +133,7 @@ class ParquetFormat:
     ) -> None:
         """Write a table; a cell that a row lacks is null, and an empty column has its type."""
         schema = self._arrow.schema([(name, _TYPES[kind]) for name, kind in columns.items()])
-        writer = self._parquet.ParquetWriter(file, schema)
-        try:
-            remaining = iter(rows)
+        remaining = iter(rows)
+        with closing(self._parquet.ParquetWriter(file, schema)) as writer:
             while part := list(islice(remaining, _WRITTEN_AT_ONCE)):
                 writer.write_table(self._arrow.Table.from_pylist(part, schema=schema))
-        finally:
-            writer.close()
