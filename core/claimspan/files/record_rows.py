@@ -207,10 +207,14 @@ def record_row(row: RawRow, index: int, columns: Columns) -> InputRow | SkippedR
         name: not record.chunks and field_of(name) in (None, "chunks") and seems_context(each)
         for name, each in given.items()
         if name not in read.values() and name not in Recorded.model_fields
-        if not is_absent(each) and (not isinstance(each, str | list | dict) or each)
+        if not is_absent(each) and not _is_empty(each)
     }
     missing = tuple(name for name in _OPTIONAL if fields[name] in (None, "", (), {}))
     return InputRow(index, row.place, row.n_lines, record, recorded, missing, unread)
+
+
+def _is_empty(value: object) -> bool:
+    return isinstance(value, str | list | dict) and not value
 
 
 def _fields(row: Mapping[str, object], read: Mapping[str, str]) -> Iterator[tuple[str, object]]:
