@@ -1,20 +1,5 @@
 """Every error that claimspan raises on purpose.
 
-    ClaimspanError
-    ├── ConfigError              a setting or an argument cannot work as given
-    │   ├── LabelError           labels given to a metric have no known spelling, or do not fit
-    │   ├── MissingExtraError    an optional dependency is not installed
-    │   └── NoRecordsError       a trace file was read, and holds no record
-    ├── DeliveryError            a backend did not take scores
-    ├── FileError                a file cannot be read; names the line
-    │   ├── GroundTruthError     ground truths cannot be read, or a look-up gave something else
-    │   └── PayloadError         a JSON text is too long, nested too deeply, or not JSON
-    └── JudgeError               a judge could not give verdicts; the evaluation has no scores
-        ├── BudgetExceededError  the next call could pass the budget, and was not made
-        │   └── RecordLimitError a record has used up the calls or tokens of one record
-        ├── JudgeUnavailableError  the judge is away for now; other records would fail as well
-        └── ReplyError           a model's reply is not what was asked for
-
 Messages name the fault and its remedy. They never contain the text of a chunk, a response or a key,
 so that they are safe to log.
 """
@@ -60,7 +45,6 @@ class MissingExtraError(ConfigError, ModuleNotFoundError):
     """A feature needs a package that is not installed; an import error to those who catch one."""
 
     def __init__(self, package: str, extra: str) -> None:
-        """Name the missing package and the exact command that installs it."""
         self.package: Final = package
         self.extra: Final = extra
         super().__init__(f"{package!r} is not installed: pip install 'claimspan[{extra}]'")

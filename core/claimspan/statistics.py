@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CONFIDENCE",
-    "PERMUTATIONS",
     "RESAMPLES",
     "SEED",
     "Estimate",
@@ -42,8 +41,6 @@ RESAMPLES: Final = 2_000
 width (standard deviation, measured)."""
 
 SEED: Final = 20_26
-"""Any fixed seed gives the same interval every time."""
-
 
 # It has to divide RESAMPLES: a rest would not be drawn.
 _BATCH: Final = 100
@@ -56,10 +53,8 @@ class Estimate(BaseModel):
 
     value: float
     low: float
-    """Lower end of the 95 % interval."""
-
     high: float
-    """Upper end of the 95 % interval."""
+    """The ends of the 95 % interval."""
 
     n: int
 
@@ -123,32 +118,19 @@ def _drawn_means(
     counts = np.array([[float(len(each)) for each in column] for column in cells])
     generator = np.random.default_rng(SEED)
     batches: list[NDArray[np.float64]] = []
+    n = len(members)
     for _ in range(RESAMPLES // _BATCH):  # in batches: all at once would take gigabytes
-        times = _draw(generator, len(members))
+        chosen = generator.integers(0, n, (_BATCH, n))
+        # Each sample has a range of places of its own, so that one bincount counts all of them.
+        places = (chosen + n * np.arange(_BATCH)[:, None]).ravel()
+        times = np.bincount(places, minlength=_BATCH * n).reshape(_BATCH, n).astype(np.float64)
+        # Not ``times @ sums.T``: from about a thousand rows on BLAS uses several threads for that,
+        # which takes ten times the CPU of the product itself.
+        total, number = (np.einsum("ij,kj->ik", times, each) for each in (sums, counts))
         with np.errstate(invalid="ignore"):  # 0 / 0, where a sample has no value of a column
-            batches.append(_products(times, sums) / _products(times, counts))
+            batches.append(total / number)
     means = np.concatenate(batches).T
     return [[float(each) for each in column[~np.isnan(column)]] for column in means]
-
-
-def _products(times: NDArray[np.float64], values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The sum of the values in each sample, shape ``(_BATCH, n_columns)``."""
-    import numpy as np
-
-    # Not ``times @ values.T``: from about a thousand rows on BLAS uses several threads for that,
-    # which takes ten times the CPU of the product itself.
-    product: NDArray[np.float64] = np.einsum("ij,kj->ik", times, values)
-    return product
-
-
-def _draw(generator: np.random.Generator, n: int) -> NDArray[np.float64]:
-    """How often each of ``n`` groups is in each sample of a batch, shape ``(_BATCH, n)``."""
-    import numpy as np
-
-    chosen = generator.integers(0, n, (_BATCH, n))
-    # Each sample has a range of places of its own, so that one bincount counts all of them.
-    places = (chosen + n * np.arange(_BATCH)[:, None]).ravel()
-    return np.bincount(places, minlength=_BATCH * n).reshape(_BATCH, n).astype(np.float64)
 
 
 def bootstrap_figures(
@@ -205,11 +187,11 @@ def _estimate(value: float, drawn: Sequence[float], n: int) -> Estimate:
     return Estimate(value=value, low=ends[tail], high=ends[-1 - tail], n=n)
 
 
-PERMUTATIONS: Final = 9_999
+_PERMUTATIONS: Final = 9_999
 """Sign flips that a p-value is counted from: it is exact to a twentieth of itself near 0.05."""
 
 _ALL_FLIPS: Final = 13
-"""Up to so many differences all 2 ** n flips are looked at, fewer than ``PERMUTATIONS``."""
+"""Up to so many differences all 2 ** n flips are looked at, fewer than ``_PERMUTATIONS``."""
 
 _CELLS: Final = 2_000_000
 """Signs drawn at once: 16 MB."""
@@ -271,25 +253,18 @@ def _drawn(columns: Sequence[Sequence[float]]) -> list[float]:
     least = np.array([_least(column) for column in columns])
     reached = np.zeros(len(columns), dtype=int)
     generator = np.random.default_rng(SEED)
-    left = PERMUTATIONS
+    left = _PERMUTATIONS
     while left:
         n_flips = min(left, max(1, _CELLS // len(differences)))
-        sums = _signs(generator, n_flips, len(differences)) @ differences
+        # A random byte gives eight signs: to draw them takes most of the time.
+        n_bytes = math.ceil(len(differences) / 8)
+        drawn = np.frombuffer(generator.bytes(n_flips * n_bytes), dtype=np.uint8)
+        bits = np.unpackbits(drawn.reshape(n_flips, n_bytes), axis=1, count=len(differences))
+        sums = (bits.astype(np.float64) * 2 - 1) @ differences
         reached += (np.abs(sums) >= least).sum(axis=0)
         left -= n_flips
     # The observed signs are one of the flips. Without them p could be 0, which no sample shows.
-    return [(1 + int(each)) / (PERMUTATIONS + 1) for each in reached]
-
-
-def _signs(generator: np.random.Generator, n_flips: int, n: int) -> NDArray[np.float64]:
-    """Random signs, shape ``(n_flips, n)``, from one random bit each."""
-    import numpy as np
-
-    # A random byte gives eight signs: to draw them takes most of the time.
-    n_bytes = math.ceil(n / 8)
-    random = np.frombuffer(generator.bytes(n_flips * n_bytes), dtype=np.uint8)
-    bits = np.unpackbits(random.reshape(n_flips, n_bytes), axis=1, count=n)
-    return bits.astype(np.float64) * 2 - 1
+    return [(1 + int(each)) / (_PERMUTATIONS + 1) for each in reached]
 
 
 def _least(differences: Sequence[float]) -> float:

@@ -11,7 +11,7 @@ from typing import Final
 
 import pytest
 
-from claimspan.comparison.comparison import Comparison
+from claimspan.comparison.compare import Comparison
 from claimspan.errors import ClaimspanError
 from claimspan.metrics.catalogue import DEFAULT_METRICS, METRICS
 

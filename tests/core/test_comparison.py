@@ -12,14 +12,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from claimspan.comparison.compare import compare_files, compare_systems
-from claimspan.comparison.comparison import (
-    CLAIMS_PER_RESPONSE,
+from claimspan.comparison.compare import (
     PAPER_METRICS,
     Comparison,
     Difference,
+    compare_files,
+    compare_systems,
 )
-from claimspan.comparison.systems import ScoredRow, System, read_systems
+from claimspan.comparison.systems import CLAIMS_PER_RESPONSE, ScoredRow, System, read_systems
 from claimspan.errors import ConfigError, FileError
 from claimspan.metrics.catalogue import DEFAULT_METRICS, LOW_RECORDS, METRICS
 from claimspan.statistics import holm

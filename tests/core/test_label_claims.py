@@ -18,7 +18,7 @@ from claimspan.labelling import (
     read_claim_labels,
     render_label_page,
 )
-from claimspan.labelling.page import claim_digest
+from claimspan.labelling.claims import claim_digest
 from claimspan.report import ReportClaim, ReportEntry
 
 from command_line import invoke, run

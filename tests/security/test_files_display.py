@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from claimspan import Chunk, Claim, Label
 from claimspan.report import ReportClaim, ReportEntry, render_report
-from claimspan.report.record_view import MAX_LOCATED
+from claimspan.report.page import MAX_LOCATED
 from claimspan.text.visible import visible
 from claimspan_demo.display import show
 

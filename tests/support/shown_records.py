@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from claimspan import Chunk, Claim
 from claimspan.report import ReportClaim, ReportEntry
-from claimspan.report.record_view import Passage, SegmentView, view_record
+from claimspan.report.page import Passage, SegmentView, view_record
 
 
 def segments_of(text: str, claims: Sequence[Claim]) -> Sequence[SegmentView]:

@@ -24,9 +24,7 @@ SOME_LEFT_OUT: Final = 1
 def dataset(
     format: Annotated[
         str,
-        typer.Argument(
-            help=f"One of {', '.join(FORMATS)}; {AUTO} finds it out by the first line.",
-        ),
+        typer.Argument(help=f"One of {', '.join(FORMATS)}; {AUTO} finds it out by the first line."),
     ],
     file: Annotated[Path, typer.Argument(help="A file of the dataset: .jsonl, .tsv, also .gz.")],
     output: Annotated[

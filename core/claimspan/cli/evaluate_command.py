@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import tempfile
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from enum import StrEnum
@@ -28,8 +28,7 @@ from claimspan.cli.options import (
     judge_from,
     selection_from,
 )
-from claimspan.comparison.compare import compare_files
-from claimspan.comparison.comparison import Comparison
+from claimspan.comparison.compare import Comparison, compare_files
 from claimspan.comparison.systems import read_system
 from claimspan.comparison.tables import as_text
 from claimspan.errors import ConfigError
@@ -38,15 +37,9 @@ from claimspan.evaluation.judgement import GOOD, LOW, UNKNOWN
 from claimspan.evaluation.selection import Selection
 from claimspan.files.arrow import ParquetFormat
 from claimspan.files.names import Columns
-from claimspan.files.private import (
-    check_replaceable,
-    is_same_file,
-    replaced_private,
-    replaced_private_bytes,
-    write_private,
-)
+from claimspan.files.private import check_replaceable, is_same_file, replaced_private, write_private
 from claimspan.files.raw_rows import SkippedRow
-from claimspan.files.record_files import Account, RecordFile, Skips, no_records
+from claimspan.files.record_files import Account, RecordFile, no_records
 from claimspan.files.record_rows import InputRow, Recorded
 from claimspan.judges.protocol import Judge
 from claimspan.metrics.catalogue import CATALOGUE, in_order
@@ -61,6 +54,7 @@ from claimspan.results.rows import ResultRow, Summary, write_parquet, write_tabl
 from claimspan.text.visible import visible
 
 __all__ = ["evaluate_command"]
+
 SOME_FAILED: Final = 1
 """Exit code if some records have no evaluation, or rows were skipped; the output says why."""
 
@@ -75,17 +69,12 @@ _LOSSES: Final = {
 }
 """What records without an optional field are not good for."""
 
-_NO_LOSS: Final = "nothing that was asked for needs it"
-
 
 class ResultFormat(StrEnum):
-    """The content of a file of results."""
+    """The content of a file of results: a JSON line a record, or RAGChecker's one JSON value."""
 
     JSONL = "jsonl"
-    """One JSON line a record, with all that was found out."""
-
     RAGCHECKER = "ragchecker"
-    """RAGChecker's results, one JSON value."""
 
 
 class UndefinedRule(StrEnum):
@@ -138,8 +127,7 @@ def evaluate_command(
     compare: Annotated[
         Path | None,
         typer.Option(
-            "--compare",
-            help="With -o: results to compare the new ones with, as claimspan compare.",
+            "--compare", help="With -o: results to compare the new ones with, as claimspan compare."
         ),
     ] = None,
     csv: Annotated[
@@ -209,7 +197,12 @@ def evaluate_command(
             run.evaluate(chosen, concurrency=concurrency, progress=progress)
         views.write(run, progress)
     found = compare_files([compare, output], progress=progress) if compare and output else None
-    typer.echo(_as_json(run, found, views) if as_json else visible(_as_table(run, found, views)))
+    if as_json:
+        typer.echo(_as_json(run, found, views))
+    else:
+        told = [*_summary_lines(run.summary, run.account.records), *_account_lines(run)]
+        told += [f"written: {path}" for path in views.paths.values()]
+        typer.echo(visible("\n".join([*told, *([] if found is None else ["", as_text(found)])])))
     if run.summary.failed or run.account.skipped:
         raise typer.Exit(SOME_FAILED)
 
@@ -268,13 +261,7 @@ class _Run:
         self._advance: Callable[[], None] = lambda: None
 
     def check(self, *, strict: bool, skipped: Path | None) -> None:
-        """Read the file once, count its rows, and write the unusable ones to ``skipped``.
-
-        Raises:
-            FileError: A row cannot be used, and ``strict`` is True.
-            ConfigError: No row can be used, the context would be lost, the results are those of
-                another input, or a file cannot be written.
-        """
+        """Read the file once, count its rows, and write the unusable ones to ``skipped``."""
         n_done = 0
         what = "the skipped rows"
         with nullcontext() if skipped is None else replaced_private(skipped, what=what) as file:
@@ -301,11 +288,7 @@ class _Run:
     def evaluate(
         self, judge: Judge | None, *, concurrency: int, progress: bool | None = None
     ) -> None:
-        """Evaluate the rest; the judge is None if there is nothing to ask for.
-
-        Raises:
-            ConfigError: The results cannot be written.
-        """
+        """Evaluate the rest; the judge is None if there is nothing to ask for."""
         if self.output is not None:
             self.output.open(self.summary.add, self._undefined)
         try:
@@ -332,7 +315,11 @@ class _Run:
                 evaluation = await evaluate_recorded(
                     row.record, self._recorded(row), judge, self._undefined, self.selection
                 )
-                self._add(ResultRow.of(row.index, row.record, evaluation))
+                result = ResultRow.of(row.index, row.record, evaluation)
+                self.summary.add(result)
+                if self.output is not None:
+                    self.output.add(result)
+                self._advance()
 
         await asyncio.gather(*(evaluate_next() for _ in range(concurrency)))
 
@@ -341,12 +328,6 @@ class _Run:
 
     def _recorded(self, row: InputRow) -> Recorded:
         return row.recorded if self.output is None else self.output.recorded(row)
-
-    def _add(self, row: ResultRow) -> None:
-        self.summary.add(row)
-        if self.output is not None:
-            self.output.add(row)
-        self._advance()
 
 
 @dataclass(frozen=True, slots=True)
@@ -385,22 +366,20 @@ class _Views:
         return run.output
 
     def check(self) -> None:
-        """Refuse places that cannot be written to, before anything is paid for."""
         for option, path in self.paths.items():
             check_replaceable(path, what="the report" if option == "--report" else "the table")
         if self.parquet is not None:
             ParquetFormat()  # says if pyarrow is missing
 
     def write(self, run: _Run, progress: bool | None) -> None:
-        """Write the views of a run that has ended."""
         if (found := self.results_of(run)) is None:
             return
         if self.table is not None:
             with replaced_private(self.table, what="the table") as table:
                 write_table(table, found.rows(), run.summary.metrics)
         if self.parquet is not None:
-            with replaced_private_bytes(self.parquet, what="the table") as parquet:
-                write_parquet(ParquetFormat(), parquet, found.rows(), run.summary.metrics)
+            with replaced_private(self.parquet, what="the table") as parquet:
+                write_parquet(ParquetFormat(), parquet.buffer, found.rows(), run.summary.metrics)
         if self.page is not None:
             entries = [entry_of_evaluation(row.record, row.evaluation) for row in found.rows()]
             page = render_report(entries, title=self.page.stem, progress=progress)
@@ -413,17 +392,16 @@ def _as_json(run: _Run, found: Comparison | None, views: _Views) -> str:
         name: {"mean": summary.means[name].mean, "n": summary.means[name].n}
         for name in in_order(summary.means)
     }
-    skipped = {
-        reason: {"count": each.count, f"first_{unit}s": each.places}
-        for reason, each in account.skips.items()
-    }
     file = {
         "lines": account.lines,
         "blank": account.blank,
         "header": account.header,
         "rows": account.rows,
         "skipped": account.skipped,
-        "skipped_by_reason": skipped,
+        "skipped_by_reason": {
+            reason: {"count": each.count, f"first_{unit}s": each.places}
+            for reason, each in account.skips.items()
+        },
         "missing": account.missing,
         "not_read": list(account.unread),
         "not_computed": {
@@ -447,17 +425,6 @@ def _as_json(run: _Run, found: Comparison | None, views: _Views) -> str:
         told["comparison"] = found.model_dump(mode="json")
     written = {option.removeprefix("--"): str(path) for option, path in views.paths.items()}
     return json.dumps({**told, **written})
-
-
-def _as_table(run: _Run, found: Comparison | None, views: _Views) -> str:
-    return "\n".join(
-        [
-            *_summary_lines(run.summary, run.account.records),
-            *_account_lines(run.account, run.file.unit, run.selection.names),
-            *(f"written: {path}" for path in views.paths.values()),
-            *([] if found is None else ["", as_text(found)]),
-        ]
-    )
 
 
 def _summary_lines(summary: Summary, n_records: int) -> Iterator[str]:
@@ -486,7 +453,8 @@ def _summary_lines(summary: Summary, n_records: int) -> Iterator[str]:
         yield f"failed: {reason}" + (f" ({n} records)" if n > 1 else "")
 
 
-def _account_lines(account: Account, unit: str, metrics: Collection[str]) -> Iterator[str]:
+def _account_lines(run: _Run) -> Iterator[str]:
+    account, unit = run.account, run.file.unit
     if account.skips:
         parts = [
             f"{account.lines} lines in the file",
@@ -496,20 +464,19 @@ def _account_lines(account: Account, unit: str, metrics: Collection[str]) -> Ite
         others = f" ({', '.join(parts)})" if account.lines else ""
         yield f"skipped {account.skipped} of {account.rows} rows{others}"
     for reason, skips in account.skips.items():
-        yield f"  {reason}: {skips.count} ({_places(skips, unit)})"
+        places = ", ".join(map(str, skips.places[:_SHOWN]))
+        more = skips.count - min(len(skips.places), _SHOWN)
+        told = f"{unit}{'s' if skips.count > 1 else ''} {places}{f', {more} more' if more else ''}"
+        yield f"  {reason}: {skips.count} ({told})"
     for name, n in account.missing.items():
-        lost = ", ".join(_not_computed(name, metrics))
-        loss = f"{lost} cannot be computed for them" if lost else _NO_LOSS
+        lost = ", ".join(_not_computed(name, run.selection.names))
+        loss = (
+            f"{lost} cannot be computed for them" if lost else "nothing that was asked for needs it"
+        )
         yield f"no {name} in {n} of {account.records} records: {_LOSSES.get(name, loss)}"
     if account.unread:
         told = ", ".join(account.unread)
         yield f"columns that were not read (--map FIELD=COLUMN reads one): {told}"
-
-
-def _places(skips: Skips, unit: str) -> str:
-    shown = ", ".join(map(str, skips.places[:_SHOWN]))
-    more = skips.count - min(len(skips.places), _SHOWN)
-    return f"{unit}{'s' if skips.count > 1 else ''} {shown}" + (f", {more} more" if more else "")
 
 
 def _not_computed(name: str, metrics: Iterable[str]) -> list[str]:

@@ -53,8 +53,7 @@ def gate_command(
         typer.Option(help="The metric that matters most: tested as if it were the only one."),
     ] = None,
     confident: Annotated[
-        bool,
-        typer.Option("--confident", help="The whole 95 % interval has to hold a threshold."),
+        bool, typer.Option("--confident", help="The whole 95 % interval has to hold a threshold.")
     ] = False,
     tolerance: Annotated[
         float,

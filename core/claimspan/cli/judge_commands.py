@@ -37,12 +37,7 @@ from claimspan.meta_evaluation.agreement import (
     measure_agreement,
     read_labelled,
 )
-from claimspan.meta_evaluation.calibration import (
-    MAX_LOSS,
-    Calibration,
-    calibrate,
-    split_tune_test,
-)
+from claimspan.meta_evaluation.calibration import MAX_LOSS, Calibration, calibrate, split_tune_test
 from claimspan.text.percentages import in_percent
 from claimspan.text.visible import visible
 

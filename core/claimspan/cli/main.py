@@ -20,7 +20,7 @@ from claimspan.errors import ClaimspanError, ConfigError, MissingExtraError
 if TYPE_CHECKING:
     from typer import Typer
 
-__all__ = ["BAD_INPUT", "COMMANDS", "SUMMARIES", "build_app", "main", "overview"]
+__all__ = ["BAD_INPUT", "COMMANDS", "SUMMARIES", "build_app", "main"]
 
 COMMANDS: Final = "claimspan.commands"
 """Entry-point group: the name of a command, and the function that typer makes it from. A dot in the
@@ -63,15 +63,6 @@ _DEMO: Final = "claimspan_demo"
 """The package of `claimspan demo`. It is in the source tree alone: a wheel with it would put one
 more top-level package into the environment of everybody."""
 
-_BENCH: Final = "bench"
-"""The first word of the commands of a distribution of its own, ``claimspan-bench``."""
-
-_INTERRUPTED: Final = 130
-"""Exit code after Ctrl-C: 128 + SIGINT, the convention of shells."""
-
-_PIPE_CLOSED: Final = 141
-"""Exit code after the reader of the output has gone: 128 + SIGPIPE."""
-
 
 def main() -> None:
     """Run the command line.
@@ -91,12 +82,12 @@ def main() -> None:
         print(f"claimspan: {told}", file=sys.stderr)
         sys.exit(BAD_INPUT)
     except KeyboardInterrupt:
-        sys.exit(_INTERRUPTED)
+        sys.exit(130)  # 128 + SIGINT, the convention of shells
     except BrokenPipeError:
         # The reader of the output, such as `head`, has read enough. The interpreter would
         # write what is left once more at its end, and fail with a traceback.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(_PIPE_CLOSED)
+        sys.exit(141)  # 128 + SIGPIPE
 
 
 def build_app(name: str | None = None) -> Typer:
@@ -130,15 +121,14 @@ def build_app(name: str | None = None) -> Typer:
     return app
 
 
-def overview(group: str = "") -> str:
-    """Write the text of `claimspan --help`: every installed command with its summary.
-
-    Args:
-        group: The first word of the commands to list, such as `bench`; all if it is empty.
-    """
-    commands = {name: entry for name, entry in _installed().items() if _is_present(entry)}
-    if group:
-        commands = {n: entry for n, entry in commands.items() if n.startswith(f"{group}.")}
+def _overview(group: str = "") -> str:
+    """The text of `claimspan --help`, or of a group of commands, such as `bench`."""
+    begin = f"{group}." if group else ""
+    commands = {
+        name: entry
+        for name, entry in _installed().items()
+        if _is_present(entry) and name.startswith(begin)
+    }
     width = max(map(len, commands), default=0)
     return "\n".join(
         (
@@ -148,7 +138,8 @@ def overview(group: str = "") -> str:
             "",
             "Commands:",
             *(
-                f"  {name.replace('.', ' '):<{width}}  {_summary(entry)}"
+                f"  {name.replace('.', ' '):<{width}}  "
+                f"{SUMMARIES.get(name, f'(from package {_package(entry)})')}"
                 for name, entry in commands.items()
             ),
             "",
@@ -163,13 +154,13 @@ def _run(arguments: Sequence[str]) -> None:
     name, *rest = arguments or ["--help"]
     groups = {each.partition(".")[0] for each in _installed() if "." in each}
     if name == "--help":
-        print(overview())
+        print(_overview())
     elif name == "--version":
         print(version("claimspan"))
-    elif name == _BENCH and name not in groups:
+    elif name == "bench" and name not in groups:  # a distribution of its own
         raise MissingExtraError("claimspan-bench", "bench")
     elif name in groups and (not rest or rest[0] == "--help"):
-        print(overview(name))
+        print(_overview(name))
     else:
         if name in groups:
             name, *rest = f"{name}.{rest[0]}", *rest[1:]
@@ -203,10 +194,6 @@ def _load(entry: EntryPoint) -> Callable[..., object]:
             f"({type(error).__name__}: {error}): upgrade or uninstall that package"
         ) from error
     return command
-
-
-def _summary(entry: EntryPoint) -> str:
-    return SUMMARIES.get(entry.name, f"(from package {_package(entry)})")
 
 
 def _package(entry: EntryPoint) -> str:

@@ -8,19 +8,17 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
-from claimspan.comparison.comparison import (
-    PAPER_METRICS,
-    SIGNIFICANCE,
-    Comparison,
-    Difference,
-    Finding,
-    MetricResult,
-    Slice,
-    SystemResult,
+from pydantic import BaseModel, ConfigDict, Field
+
+from claimspan.comparison.systems import (
+    CLAIMS_PER_RESPONSE,
+    ScoredRow,
+    System,
+    lower_is_better,
+    read_systems,
 )
-from claimspan.comparison.systems import ScoredRow, System, lower_is_better, read_systems
 from claimspan.errors import ConfigError
 from claimspan.metrics.catalogue import (
     CATALOGUE,
@@ -33,13 +31,124 @@ from claimspan.progress import progress_bar
 from claimspan.statistics import Estimate, holm, mean_estimates, sign_flip_p_values
 
 __all__ = [
+    "PAPER_METRICS",
+    "SIGNIFICANCE",
+    "Comparison",
+    "Difference",
+    "Finding",
+    "MetricResult",
+    "Slice",
+    "SystemResult",
     "chosen_metrics",
     "compare_files",
-    "compare_pairs",
     "compare_systems",
     "estimates",
-    "paired_rows",
 ]
+
+SIGNIFICANCE: Final = 0.05
+"""Adjusted p-value below which a difference counts as shown, the convention of the field."""
+
+PAPER_METRICS: Final = (
+    "precision",
+    "recall",
+    "f1",
+    "claim_recall",
+    "context_precision",
+    "context_utilization",
+    "noise_sensitivity_in_relevant",
+    "noise_sensitivity_in_irrelevant",
+    "hallucination",
+    "self_knowledge",
+    "faithfulness",
+    CLAIMS_PER_RESPONSE,
+)
+"""The columns of table 3 in RAGChecker's paper (arXiv 2408.08067), in its order."""
+
+Finding = Literal["better", "worse", "different", "no difference shown"]
+"""A difference in a word. ``different``: it is shown, and neither end of the scale is better."""
+
+
+class Difference(BaseModel):
+    """One metric of a system against the baseline, over the records with a value in both."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    before: float
+    after: float
+    difference: Estimate
+    """Mean of system minus baseline with its 95 % interval; ``n`` is the number of pairs."""
+
+    p_value: float
+    adjusted_p_value: float
+    finding: Finding
+    only_in_baseline: int = 0
+    """Common records with a value in the baseline alone, which no test can use."""
+
+    only_in_system: int = 0
+    """Common records with a value in the system alone."""
+
+
+class MetricResult(BaseModel):
+    """One metric of one system."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    metric: str
+    estimate: Estimate | None
+    """Mean with its 95 % interval, over the records that define it; None without any."""
+
+    difference: Difference | None = None
+    """Against the baseline; None for the baseline itself, and if no record has both values."""
+
+
+class SystemResult(BaseModel):
+    """One system: its metrics, and how far its records are those of the baseline."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str
+    records: int
+    failed: int
+    common: int
+    """Records that the baseline has as well; for the baseline its own."""
+
+    only_here: int = 0
+    only_in_baseline: int = 0
+    metrics: Mapping[str, MetricResult]
+
+
+class Slice(BaseModel):
+    """The same systems over the records that have one value of a metadata key."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    key: str
+    value: str
+    systems: tuple[SystemResult, ...]
+
+
+class Comparison(BaseModel):
+    """Several systems over one dataset, compared with one of them."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    baseline: str
+    metrics: tuple[str, ...]
+    systems: tuple[SystemResult, ...] = Field(min_length=1)
+
+    tests: int
+    """Number of tests that the p-values of ``systems`` are adjusted for."""
+
+    slices: tuple[Slice, ...] = ()
+
+    slice_tests: int = 0
+    """Number of tests that the p-values of all slices together are adjusted for."""
+
+    notes: tuple[str, ...] = ()
+    """A sentence for each thing that is not comparable."""
+
+
+# --- the comparison ---
 
 MAX_SLICES: Final = 50
 """Values that a key may have: more would be an id, and each slice a handful of records."""
@@ -152,10 +261,10 @@ def _measure(
     system: System, before: System | None, metrics: Sequence[str], group_by: str | None
 ) -> SystemResult:
     """The row of a system, whose p-values are not adjusted and say nothing so far."""
-    pairs = [] if before is None or system is before else paired_rows(before, system)
+    pairs = [] if before is None or system is before else _paired_rows(before, system)
     common = len(system.rows) if system is before else len(pairs)
     means = estimates(system.rows, metrics, group_by)
-    differences = compare_pairs(pairs, metrics, group_by)
+    differences = _compare_pairs(pairs, metrics, group_by)
     return SystemResult(
         name=system.name,
         records=len(system.rows),
@@ -348,8 +457,8 @@ def _on_pairs(system: System, result: SystemResult, baseline: System) -> Iterato
 _Pair = tuple[ScoredRow, ScoredRow]
 
 
-def paired_rows(baseline: System, system: System) -> list[_Pair]:
-    """Return the records that both systems have, in the order of the baseline.
+def _paired_rows(baseline: System, system: System) -> list[_Pair]:
+    """The records that both systems have, in the order of the baseline.
 
     Records with the same id but other queries are of different datasets, and are not paired. If an
     id occurs several times, the first is paired with the first, the second with the second.
@@ -364,13 +473,11 @@ def paired_rows(baseline: System, system: System) -> list[_Pair]:
 
 
 def _value_of(row: ScoredRow, metric: str) -> float | None:
-    """Return the value of a metric; None if it has none that can be averaged."""
     value = row.scores.get(metric)
     return value if value is not None and math.isfinite(value) else None
 
 
 def _group_of(row: ScoredRow, group_by: str | None) -> str:
-    """Return a record's group for resampling: its value of a metadata key, else its own key."""
     if group_by is None or group_by not in row.metadata:
         return row.key
     # Metadata may be lists or mappings, which cannot be keys.
@@ -386,13 +493,10 @@ def estimates(
     return {metric: each for metric, each in zip(metrics, found, strict=True) if each is not None}
 
 
-def compare_pairs(
+def _compare_pairs(
     pairs: Sequence[_Pair], metrics: Sequence[str], group_by: str | None = None
 ) -> dict[str, Difference]:
-    """Compare each metric that is defined in both records of at least one pair.
-
-    The p-values are not yet adjusted for the other tests, and say nothing so far.
-    """
+    """Compare each metric with a value in both records of a pair; p-values are not adjusted yet."""
     values = {
         metric: [(_value_of(before, metric), _value_of(after, metric)) for before, after in pairs]
         for metric in metrics

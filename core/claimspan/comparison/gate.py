@@ -13,9 +13,14 @@ from typing import Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from claimspan.comparison.compare import chosen_metrics, compare_systems, estimates
-from claimspan.comparison.comparison import CLAIMS_PER_RESPONSE, SIGNIFICANCE, Difference
-from claimspan.comparison.systems import System, lower_is_better
+from claimspan.comparison.compare import (
+    SIGNIFICANCE,
+    Difference,
+    chosen_metrics,
+    compare_systems,
+    estimates,
+)
+from claimspan.comparison.systems import CLAIMS_PER_RESPONSE, System, lower_is_better
 from claimspan.errors import ConfigError
 from claimspan.metrics.catalogue import LOW_RECORDS, METRICS, unknown_metric
 from claimspan.statistics import Estimate
@@ -82,16 +87,23 @@ class Gate(BaseModel):
     @model_validator(mode="after")
     def _can_be_beyond(self) -> Self:
         # Such a rule would hold always or never, whatever the answers are.
-        for rule, limits in (("min", self.min), ("max", self.max)):
-            for metric, limit in limits.items():
-                if metric in (*METRICS, LOW_RECORDS) and not 0 <= limit <= 1:
-                    raise ConfigError(
-                        f"{rule} {metric} is {limit:g}: give a mean between 0.0 and 1.0"
-                        f"{percent_hint(limit)}"
-                    )
-                if metric == CLAIMS_PER_RESPONSE and limit < 0:
-                    raise ConfigError(f"{rule} {metric} is {limit:g}: give a number of 0 or more")
+        for rule, metric, limit in self.thresholds:
+            if metric in (*METRICS, LOW_RECORDS) and not 0 <= limit <= 1:
+                raise ConfigError(
+                    f"{rule} {metric} is {limit:g}: give a mean between 0.0 and 1.0"
+                    f"{percent_hint(limit)}"
+                )
+            if metric == CLAIMS_PER_RESPONSE and limit < 0:
+                raise ConfigError(f"{rule} {metric} is {limit:g}: give a number of 0 or more")
         return self
+
+    @property
+    def thresholds(self) -> list[tuple[Literal["min", "max"], str, float]]:
+        """Rule, metric and limit of each."""
+        return [
+            *(("min", *each) for each in self.min.items()),
+            *(("max", *each) for each in self.max.items()),
+        ]
 
 
 class Check(BaseModel):
@@ -152,13 +164,11 @@ def check_gate(
     A metric fails against the baseline if it got worse by more than the tolerance, and the paired
     test shows that it got worse at all; or if most records that had a value have none any more.
 
-    The p-values of all metrics are adjusted together by Holm's method (S. Holm 1979), so that a
-    gate of any number of metrics fails by chance in at most 5 % of all builds without a change. A
-    primary metric is a family of its own, and needs no adjustment; the others are adjusted for each
-    other. That is Bonferroni's split of the error between two families: a two-sided test at 5 %
-    calls a metric worse by chance in 2.5 %, so that primary and others together stay within 5 %.
-    With a strict sequence (W. Maurer, L. Hothorn and W. Lehmacher 1995) the others would be
-    tested only if the primary had failed, and could never fail a build by themselves.
+    The p-values of all metrics are adjusted together by Holm's method (S. Holm 1979): a gate of
+    any number of metrics fails by chance in at most 5 % of all builds without a change. A primary
+    metric is a family of its own, and needs no adjustment: a two-sided test at 5 % calls a metric
+    worse by chance in 2.5 %, so that primary and others together stay within 5 % (Bonferroni's
+    split of the error between two families).
 
     Args:
         system: The results.
@@ -219,21 +229,16 @@ def _share_check(rule: _Rule, found: int, of: int, limit: float, told: str) -> C
 
 
 def _on_thresholds(system: System, gate: Gate) -> Iterator[Check]:
-    limits: list[tuple[Literal["min", "max"], str, float]] = [
-        *(("min", *each) for each in gate.min.items()),
-        *(("max", *each) for each in gate.max.items()),
-    ]
     means = estimates(system.rows, list(gate.min.keys() | gate.max.keys()))
-    for rule, metric, limit in limits:
+    for rule, metric, limit in gate.thresholds:
         found = means.get(metric)
-        fell_by = 0.0
+        fell_by, passed = 0.0, False
         if found is None:
             # A name that we know is not misspelt; its metric only has no value here.
             known = {*METRICS, LOW_RECORDS}
             there = known.union(*(row.scores for row in system.rows))
             close = [] if metric in known else get_close_matches(metric, sorted(there), n=1)
             said = "no record has a value" + (f"; did you mean {close[0]}?" if close else "")
-            passed = False
         else:
             # The end of the interval that is nearest to failing.
             end = found.low if rule == "min" else found.high

@@ -10,10 +10,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import Final
 
 from pydantic import BaseModel, ConfigDict, JsonValue
 
-from claimspan.comparison.comparison import CLAIMS_PER_RESPONSE
 from claimspan.errors import ConfigError, FileError
 from claimspan.evaluation.judgement import LOW_SCORE
 from claimspan.files.jsonl import unreadable
@@ -22,6 +22,7 @@ from claimspan.metrics.catalogue import CATALOGUE, LOW_RECORDS
 from claimspan.results.rows import WANTED, ResultRow, read_lines
 
 __all__ = [
+    "CLAIMS_PER_RESPONSE",
     "ScoredRow",
     "System",
     "lower_is_better",
@@ -30,6 +31,10 @@ __all__ = [
     "system_names",
     "system_of_rows",
 ]
+
+
+CLAIMS_PER_RESPONSE: Final = "claims_per_response"
+"""The column of the number of claims in a response. It is compared like a metric."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,11 +144,7 @@ def lower_is_better(systems: Iterable[System], metric: str) -> bool | None:
 
 
 def read_systems(paths: Sequence[Path]) -> list[System]:
-    """Read a file of results for each system, with the names of ``system_names``.
-
-    Raises:
-        ConfigError: A file is given twice.
-    """
+    """Read a file of results for each system, with the names of ``system_names``."""
     names = system_names(paths)
     return [read_system(path, name=name) for path, name in zip(paths, names, strict=True)]
 

@@ -6,13 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from claimspan.comparison.comparison import (
-    CLAIMS_PER_RESPONSE,
-    Comparison,
-    Difference,
-    SystemResult,
-)
+from claimspan.comparison.compare import Comparison, Difference, MetricResult, SystemResult
 from claimspan.comparison.gate import Check, GateResult
+from claimspan.comparison.systems import CLAIMS_PER_RESPONSE
 from claimspan.statistics import Estimate
 from claimspan.text.percentages import in_percent
 
@@ -21,13 +17,10 @@ __all__ = [
     "Table",
     "as_markdown",
     "as_text",
-    "figure",
     "gate_as_markdown",
     "gate_as_text",
     "gate_line",
     "interval",
-    "p_value",
-    "signed",
 ]
 
 MISSING: Final = "-"
@@ -42,64 +35,52 @@ class Table:
     """A table with a title, in text or in Markdown."""
 
     title: str
-    """What it shows; empty for none."""
 
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     """The cells, as many a row as there are columns."""
 
+    @property
+    def _columns(self) -> list[tuple[tuple[str, ...], bool]]:
+        """Each column with whether it stands on the right, as figures do."""
+        columns = list(zip(self.header, *self.rows, strict=True))
+        return [(each, place > 0 and _is_numeric(each[1:])) for place, each in enumerate(columns)]
+
     def as_text(self) -> str:
         """The table for a terminal or a log, whose width does not matter."""
-        columns = list(zip(self.header, *self.rows, strict=True))
-        widths = [max(map(len, column)) for column in columns]
-        right = [place > 0 and _is_numeric(column[1:]) for place, column in enumerate(columns)]
-        lines = [
-            "  ".join(
-                cell.rjust(width) if is_right else cell.ljust(width)
-                for cell, width, is_right in zip(row, widths, right, strict=True)
-            ).rstrip()
-            for row in (self.header, *self.rows)
-        ]
+        columns: list[list[str]] = []
+        for cells, is_right in self._columns:
+            width = max(map(len, cells))
+            columns.append([c.rjust(width) if is_right else c.ljust(width) for c in cells])
+        lines = ["  ".join(row).rstrip() for row in zip(*columns, strict=True)]
         return "\n".join([self.title] * bool(self.title) + lines)
 
     def as_markdown(self) -> str:
         """The table in GitHub's Markdown."""
-        columns = list(zip(self.header, *self.rows, strict=True))
-        rule = [
-            "---:" if place > 0 and _is_numeric(column[1:]) else "---"
-            for place, column in enumerate(columns)
-        ]
+        rule = ["---:" if is_right else "---" for _, is_right in self._columns]
         rows = (self.header, rule, *self.rows)
         lines = [f"| {' | '.join(map(_escaped, row))} |" for row in rows]
         return "\n".join([f"### {_escaped(self.title)}", ""] * bool(self.title) + lines)
 
 
-def figure(metric: str, value: float) -> str:
-    """Write a value of a metric; a number of claims has other decimals than a share."""
-    return f"{value:.{_decimals(metric)}f}"
+def _figure(metric: str, value: float, sign: str = "") -> str:
+    """A value of a metric; a number of claims has other decimals than a share."""
+    return f"{value:{sign}.{1 if metric == CLAIMS_PER_RESPONSE else 3}f}"
 
 
-def signed(metric: str, value: float) -> str:
-    """Write a difference of a metric, with its sign."""
-    return f"{value:+.{_decimals(metric)}f}"
-
-
-def interval(metric: str, estimate: Estimate | None, *, is_difference: bool = False) -> str:
+def interval(metric: str, estimate: Estimate | None, sign: str = "") -> str:
     """Write a figure with its interval."""
     if estimate is None:
         return MISSING
-    write = signed if is_difference else figure
-    low, high = write(metric, estimate.low), write(metric, estimate.high)
-    return f"{write(metric, estimate.value)} [{low}, {high}]"
+    value, low, high = (
+        _figure(metric, each, sign) for each in (estimate.value, estimate.low, estimate.high)
+    )
+    return f"{value} [{low}, {high}]"
 
 
-def p_value(value: float) -> str:
-    """Write a p-value; one below the resolution of the permutations says so."""
+def _p_value(value: float) -> str:
+    # Below the resolution of the permutations.
     return "<0.001" if value < 0.001 else f"{value:.3f}"
-
-
-def _decimals(metric: str) -> int:
-    return 1 if metric == CLAIMS_PER_RESPONSE else 3
 
 
 def _is_numeric(cells: Sequence[str]) -> bool:
@@ -140,7 +121,7 @@ def _tables(comparison: Comparison) -> Iterator[Table]:
                 (
                     system.name,
                     str(system.records),
-                    *(_mean(name, system.metrics[name].estimate) for name in comparison.metrics),
+                    *(_mean(system.metrics[name]) for name in comparison.metrics),
                 )
                 for system in systems
             ),
@@ -159,8 +140,9 @@ def _tables(comparison: Comparison) -> Iterator[Table]:
         )
 
 
-def _mean(name: str, estimate: Estimate | None) -> str:
-    return MISSING if estimate is None else figure(name, estimate.value)
+def _mean(result: MetricResult) -> str:
+    found = result.estimate
+    return MISSING if found is None else _figure(result.metric, found.value)
 
 
 def _details(system: SystemResult, name: str, *, is_first: bool) -> tuple[str, ...]:
@@ -170,16 +152,13 @@ def _details(system: SystemResult, name: str, *, is_first: bool) -> tuple[str, .
     found = result.difference
     if found is None:
         return (*first, "", "", "", "", "")
-    pairs = str(found.difference.n)
-    return (*first, _change(name, found), pairs, *_p_values(found), found.finding)
+    return (*first, *_paired(name, found, str(found.difference.n)), found.finding)
 
 
-def _change(name: str, found: Difference) -> str:
-    return interval(name, found.difference, is_difference=True)
-
-
-def _p_values(found: Difference) -> tuple[str, str]:
-    return p_value(found.p_value), p_value(found.adjusted_p_value)
+def _paired(name: str, found: Difference, *pairs: str) -> tuple[str, ...]:
+    """The difference, its p-value and the adjusted one, in cells."""
+    change = interval(name, found.difference, "+")
+    return (change, *pairs, _p_value(found.p_value), _p_value(found.adjusted_p_value))
 
 
 def _sentences(comparison: Comparison) -> Iterator[str]:
@@ -249,10 +228,10 @@ def _row(check: Check) -> tuple[str, ...]:
     name, found = f"{check.rule} {metric}", check.difference
     if found is not None:
         # Both means are those of the pairs, so that they differ by the difference.
-        after, before = figure(metric, found.after), figure(metric, found.before)
-        by = _change(metric, found), *_p_values(found)
-        return (outcome, name, after, str(found.difference.n), before, *by, check.said)
-    limit = MISSING if check.limit is None else figure(metric, check.limit)
+        after, before = _figure(metric, found.after), _figure(metric, found.before)
+        n = str(found.difference.n)
+        return (outcome, name, after, n, before, *_paired(metric, found), check.said)
+    limit = MISSING if check.limit is None else _figure(metric, check.limit)
     n = "" if check.estimate is None else str(check.estimate.n)
     mean = interval(metric, check.estimate)
     return (outcome, name, mean, n, limit, _beyond(check), "", "", check.said)
@@ -262,7 +241,8 @@ def _beyond(check: Check) -> str:
     """How far a mean is on the wrong side of its threshold."""
     if not check.fell_by:
         return ""
-    return signed(check.metric or "", -check.fell_by if check.rule == "min" else check.fell_by)
+    by = -check.fell_by if check.rule == "min" else check.fell_by
+    return _figure(check.metric or "", by, "+")
 
 
 def _in_short(check: Check) -> str:
@@ -270,8 +250,9 @@ def _in_short(check: Check) -> str:
         return check.said
     found, by = check.difference, _beyond(check)
     if found is not None:
-        p = p_value(found.adjusted_p_value)
-        by = f"{signed(check.metric, found.difference.value)}, p {p if p[0] == '<' else f'= {p}'}"
+        p = _p_value(found.adjusted_p_value)
+        change = _figure(check.metric, found.difference.value, "+")
+        by = f"{change}, p {p if p[0] == '<' else f'= {p}'}"
     return f"{check.rule} {check.metric}: {check.said}{f' ({by})' if by else ''}"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing
 from importlib import import_module
 from itertools import chain, islice
 from pathlib import Path
@@ -128,17 +129,11 @@ class ParquetFormat:
         self._arrow, self._parquet = _arrow(), _arrow(".parquet")
 
     def write(
-        self,
-        file: BinaryIO,
-        rows: Iterable[Mapping[str, object]],
-        columns: Mapping[str, type],
+        self, file: BinaryIO, rows: Iterable[Mapping[str, object]], columns: Mapping[str, type]
     ) -> None:
         """Write a table; a cell that a row lacks is null, and an empty column has its type."""
         schema = self._arrow.schema([(name, _TYPES[kind]) for name, kind in columns.items()])
-        writer = self._parquet.ParquetWriter(file, schema)
-        try:
-            remaining = iter(rows)
+        remaining = iter(rows)
+        with closing(self._parquet.ParquetWriter(file, schema)) as writer:
             while part := list(islice(remaining, _WRITTEN_AT_ONCE)):
                 writer.write_table(self._arrow.Table.from_pylist(part, schema=schema))
-        finally:
-            writer.close()

@@ -22,12 +22,6 @@ __all__ = ["chunks_of", "items_of", "json_entries", "plain_metadata", "seems_con
 
 _JSON: Final = TypeAdapter[JsonValue](JsonValue)
 
-_AROUND: Final = ("document", "node")
-"""Fields with a document beside its score: LlamaIndex's nodes, results of vector stores."""
-
-_DEPTH: Final = 3
-"""A pair of a result and its score, the result, and the document in it."""
-
 # A text as Python prints it, of which the end may be missing: so the pattern matches at every mark,
 # and never looks at a character twice.
 _TEXT: Final = re.compile(
@@ -41,11 +35,6 @@ _LIST_BEGIN: Final = re.compile(r"\[\s*[\"'{\]]")
 
 _MAX_FRAME: Final = 1_000_000
 """Characters of a printed list beside its texts: Python's parser needs memory for each of them."""
-
-_HEAD: Final = 1_000
-_LOOKED_AT: Final = 5
-_SENTENCE_WORDS: Final = 4
-_PROSE_WORDS: Final = 12
 
 
 @runtime_checkable
@@ -121,7 +110,8 @@ def items_of(value: object) -> Sequence[object] | None:
     return value if is_list(value) else None
 
 
-def _chunk(value: object, score: object = None, depth: int = _DEPTH) -> Chunk:
+def _chunk(value: object, score: object = None, depth: int = 3) -> Chunk:
+    """A chunk, in at most a pair of a result and its score, the result, and the document in it."""
     if isinstance(value, Chunk):
         return value
     pair = items_of(value) or ()
@@ -130,7 +120,9 @@ def _chunk(value: object, score: object = None, depth: int = _DEPTH) -> Chunk:
     text = value if isinstance(value, str) else _part(value, "text")
     score = _part(value, "score") if score is None else score
     if text is None and depth > 1:
-        held = [inner for name in _AROUND if (inner := _get(value, name)) is not None]
+        # Beside its score, as LlamaIndex's nodes and results of vector stores have it.
+        around = (_get(value, name) for name in ("document", "node"))
+        held = [each for each in around if each is not None]
         if held:
             return _chunk(held[0], score, depth - 1)
     if not isinstance(text, str):
@@ -191,12 +183,11 @@ def seems_context(value: object) -> bool:
         items = _list_in(value) if isinstance(value, str) else items_of(value)
     except ValueError:
         return True
-    for each in [value] if items is None else items[:_LOOKED_AT]:
+    for each in [value] if items is None else items[:5]:
         text = each if isinstance(each, str) else _part(each, "text")
-        head = text[:_HEAD].strip() if isinstance(text, str) else ""
-        # Sentences, rather than a name, a title or an id.
+        head = text[:1_000].strip() if isinstance(text, str) else ""
+        # A sentence or more, rather than a name, a title or an id.
         words = len(head.split())
-        is_sentence = words >= _SENTENCE_WORDS and head.endswith((".", "!", "?"))
-        if words >= _PROSE_WORDS or is_sentence or "。" in head:
+        if words >= 12 or (words >= 4 and head.endswith((".", "!", "?"))) or "。" in head:
             return True
     return False

@@ -16,10 +16,9 @@ from typing import BinaryIO, Final, NamedTuple, cast
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
-from claimspan.errors import ConfigError, FileError, PayloadError
-from claimspan.files.jsonl import bounded_lines, parse_bounded
+from claimspan.errors import ConfigError, FileError
 from claimspan.files.names import TextOrScalar
-from claimspan.files.raw_rows import RawRow, SkippedRow, csv_rows
+from claimspan.files.raw_rows import RawRow, SkippedRow, csv_rows, json_rows
 from claimspan.records import Chunk
 from claimspan.text.encodable import EncodableText
 
@@ -41,8 +40,6 @@ class DatasetItem(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     id: EncodableText | None
-    """The dataset's id of the question; None if it has none."""
-
     query: EncodableText = Field(min_length=1)
     ground_truth: EncodableText | None
     """The right answer; None if the dataset says that there is none."""
@@ -90,11 +87,7 @@ def _passage(text: str, id_: str | None, metadata: Mapping[str, JsonValue]) -> C
 
 
 # The rows of the formats. A row that does not fit raises a ValueError, whose text is never shown,
-# since it quotes the row.
-
-
-_Id = TextOrScalar
-"""Some files store ids as numbers."""
+# since it quotes the row. Some files store ids as numbers.
 
 
 class _Row(BaseModel):
@@ -113,7 +106,7 @@ class _Evidence(_Row):
 class _FinanceBench(_Row):
     question: str
     answer: TextOrScalar
-    financebench_id: _Id | None = None
+    financebench_id: TextOrScalar | None = None
     company: str | None = None
     doc_name: str | None = None
     question_type: str | None = None
@@ -149,7 +142,7 @@ class _Source(_Row):
 class _LegalQa(_Row):
     question: str
     answer: TextOrScalar
-    id: _Id | None = None
+    id: TextOrScalar | None = None
     source: _Source
 
     def item(self) -> DatasetItem:
@@ -161,7 +154,7 @@ class _LegalQa(_Row):
 class _NqOpen(_Row):
     question: str
     answer: list[TextOrScalar]
-    id: _Id | None = None
+    id: TextOrScalar | None = None
 
     def item(self) -> DatasetItem:
         return _item(self.id, self.question, self.answer)
@@ -177,7 +170,7 @@ class _Output(_Row):
 
 
 class _ClapNq(_Row):
-    id: _Id | None = None
+    id: TextOrScalar | None = None
     input: str
     passages: list[_Passage]
     output: list[_Output] = []
@@ -190,7 +183,7 @@ class _ClapNq(_Row):
 class _ClapNqQuestion(_Row):
     """CLAPnq's retrieval files have the ids of documents in place of passages."""
 
-    id: _Id | None = None
+    id: TextOrScalar | None = None
     question: str
     answers: str = ""
     documents: str = Field(default="", validation_alias="doc-id-list")
@@ -226,7 +219,7 @@ class _NaturalQuestions(_Row):
 
     question_text: str
     annotations: list[_Annotation]
-    example_id: _Id | None = None
+    example_id: TextOrScalar | None = None
     document_title: str | None = None
     document_url: str | None = None
     document_text: str | None = None
@@ -255,7 +248,6 @@ class _NaturalQuestions(_Row):
 
 
 def _short_answer(tokens: Sequence[str], annotation: _Annotation) -> str:
-    """The short answer of one annotator: its spans, or yes or no; empty if there is none."""
     spans = [_between(tokens, each) for each in annotation.short_answers]
     answer = annotation.yes_no_answer.strip().capitalize()
     return ", ".join(filter(None, spans)) or (answer if answer in ("Yes", "No") else "")
@@ -293,10 +285,7 @@ FORMATS: Final[Mapping[str, Format]] = {
 
 
 def read_dataset(
-    format: str | None,
-    path: str | Path,
-    *,
-    on_bad: Callable[[BadLine], None] | None = None,
+    format: str | None, path: str | Path, *, on_bad: Callable[[BadLine], None] | None = None
 ) -> Iterator[DatasetItem]:
     """Read the questions of a dataset, one at a time, in the order of the file.
 
@@ -356,11 +345,7 @@ def _rows(path: Path) -> Iterator[tuple[int, Mapping[str, object] | str]]:
     try:
         opener = gzip.open if path.suffix == ".gz" else open
         with cast("BinaryIO", opener(path, "rb")) as file:
-            if not is_table:
-                for number, line in bounded_lines(file):
-                    yield number, "too long" if line is None else _json_row(line)
-                return
-            for row in csv_rows(file, keep_empty=True):
+            for row in csv_rows(file, keep_empty=True) if is_table else json_rows(file):
                 if isinstance(row, SkippedRow):
                     yield row.place, row.reason
                 elif isinstance(row, RawRow):
@@ -369,11 +354,3 @@ def _rows(path: Path) -> Iterator[tuple[int, Mapping[str, object] | str]]:
         raise FileError(
             f"cannot read {str(path)!r} ({type(error).__name__}): give an existing dataset file"
         ) from error
-
-
-def _json_row(line: bytes) -> Mapping[str, object] | str:
-    try:
-        value = parse_bounded(line)
-    except PayloadError as error:
-        return error.reason
-    return cast("dict[str, object]", value) if isinstance(value, dict) else "not a JSON object"

@@ -50,9 +50,6 @@ _WAITING_KEY: Final = TEXT_KEYS[0]
 
 _WANTED: Final = "JSON-lines or CSV file of questions and ground truths"
 
-_NAMED: Final = 5
-"""Pairs that a warning names: the first few are enough to find the script that made them."""
-
 _LOG: Final = logging.getLogger("claimspan")
 
 
@@ -158,10 +155,9 @@ class GroundTruth:
                 "similarity cannot go with a callable: return a GroundTruthMatch with a score"
             )
         self._embeds = embed is not None
-        self._similar: SimilarQueries | None = None
-        if similarity is not None:
-            # Each question once, in the order of the file: the first one wins.
-            self._similar = SimilarQueries(list(self._by_query), similarity, embed)
+        self._similar = (
+            None if similarity is None else SimilarQueries(list(self._by_query), similarity, embed)
+        )
 
     @classmethod
     def of(cls, source: str | Path | Mapping[str, str] | Lookup | GroundTruth) -> GroundTruth:
@@ -265,7 +261,7 @@ class GroundTruth:
         filled = [entry for entry in entries if entry.text.strip()]
         _warn_of_conflicts(filled)
         for entry in filled:
-            # The first of several ground truths for one query wins, as in the order of the file.
+            # The first of several ground truths for one query wins.
             if entry.id is not None:
                 self._by_id.setdefault(entry.id, entry.text)
             if entry.query is not None:
@@ -346,10 +342,7 @@ def first_of(row: Mapping[str, object], keys: tuple[str, ...], place: str) -> st
 
 
 def _warn_of_conflicts(entries: Iterable[_Entry]) -> None:
-    """Warn once of queries and ids with several ground truths that differ: one has to be wrong.
-
-    Those that differ in case, punctuation or white space alone are no conflict.
-    """
+    """Warn once of queries and ids whose ground truths differ in a word: one has to be wrong."""
     first: dict[tuple[str, str | None], tuple[str, str]] = {}
     conflicts: list[str] = []
     for entry in entries:
@@ -361,15 +354,15 @@ def _warn_of_conflicts(entries: Iterable[_Entry]) -> None:
         )
         known = [first.setdefault(key, said) for key in keys if key[1] is not None]
         # An entry may clash by its id and by its query: it is named once.
-        clash = next((where for text, where in known if text != said[0]), None)
-        if clash is not None:
-            conflicts.append(f"{entry.place} after {clash}")
+        if clashes := [where for text, where in known if text != said[0]]:
+            conflicts.append(f"{entry.place} after {clashes[0]}")
     if conflicts:
-        more = f"; and {len(conflicts) - _NAMED} more" if len(conflicts) > _NAMED else ""
+        # The first few are enough to find the script that made them.
+        more = f"; and {len(conflicts) - 5} more" if len(conflicts) > 5 else ""
         _LOG.warning(
             "%d ground truths differ from an earlier one for the same query or id, and are not "
             "used: %s%s. Remove the wrong one of each.",
             len(conflicts),
-            "; ".join(conflicts[:_NAMED]),
+            "; ".join(conflicts[:5]),
             more,
         )

@@ -31,7 +31,6 @@ alike by the dozen, and differ in the word that matters."""
 Embed = Callable[[Sequence[str]], Sequence[Sequence[float]]]
 """From texts to their embeddings, one vector of the same length for each."""
 
-
 _Candidates = Callable[[str], Iterable[tuple[str, float]]]
 """From a query to known ones with their similarity, 0 to 1, the most similar first."""
 
@@ -245,11 +244,11 @@ def _said(query: str) -> list[str]:
 
 def _parted(query: str) -> tuple[list[str], list[str]]:
     """The words without and with digits; "FY2022" is two."""
-    words = [part for word in _said(query) for part in _PARTS.findall(word)]
-    return (
-        [word for word in words if not _has_digit(word)],
-        [word for word in words if _has_digit(word)],
-    )
+    parted: tuple[list[str], list[str]] = ([], [])
+    for word in _said(query):
+        for part in _PARTS.findall(word):
+            parted[_has_digit(part)].append(part)
+    return parted
 
 
 def _has_digit(word: str) -> bool:
@@ -259,11 +258,11 @@ def _has_digit(word: str) -> bool:
 def _turned(words: Iterable[str], others: Iterable[str]) -> bool:
     """Whether a word of one has a beginning in the other that turns it around."""
     one, other = set(words), set(others)
+    alone = one ^ other
     return any(
-        f"{beginning}{word}" in there
-        for here, there in ((one - other, other - one), (other - one, one - other))
-        for word in here
-        for beginning in _TURNING
+        turned in alone and (word in one) != (turned in one)
+        for word in alone
+        for turned in (f"{beginning}{word}" for beginning in _TURNING)
     )
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from decimal import Decimal
-from functools import lru_cache
 from typing import Annotated, Final, Self
 
 from pydantic import BeforeValidator
@@ -57,8 +56,6 @@ CHUNK_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """Part of a chunk to its keys and attributes; of several the first with a value counts."""
 
-_KNOWN_AT_ONCE: Final = 1024
-
 _EXACT: Final = 1e15
 """Below it a float that is a whole number is written digit by digit."""
 
@@ -102,19 +99,11 @@ def _plain(name: str) -> str:
 _RANKS: Final[Mapping[str, tuple[str, int]]] = {
     _plain(name): (field, rank) for field, names in NAMES.items() for rank, name in enumerate(names)
 }
-_LONGEST: Final = 2 * max(map(len, _RANKS))
-
-
-# Bounded, since the keys of JSON lines may be other ones in every line, and of any length.
-@lru_cache(_KNOWN_AT_ONCE)
-def _rank(name: str) -> tuple[str, int] | None:
-    return _RANKS.get(_plain(name)) if len(name) <= _LONGEST else None
 
 
 def field_of(name: str) -> str | None:
     """Return the field that a name stands for; None if it stands for none."""
-    found = _rank(name)
-    return None if found is None else found[0]
+    return _RANKS.get(_plain(name), (None, 0))[0]
 
 
 def pick(row: Mapping[str, object], names: tuple[str, ...]) -> str | None:
@@ -174,7 +163,7 @@ class Columns:
         """Return the field to the column that holds it; null and NaN are as good as absent."""
         best: dict[str, tuple[int, bool, str]] = {}
         for name, value in row.items():
-            found = _rank(name)
+            found = _RANKS.get(_plain(name))
             if found is None or name in self.given.values() or is_absent(value):
                 continue
             field, rank = found

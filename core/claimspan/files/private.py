@@ -9,14 +9,12 @@ import stat
 import tempfile
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager, suppress
-from io import TextIOWrapper
 from pathlib import Path
-from typing import BinaryIO, Final, TextIO
+from typing import Final, TextIO
 
 from claimspan.errors import ConfigError
 
 __all__ = [
-    "OWNER_ONLY",
     "cannot_write",
     "check_replaceable",
     "create_private",
@@ -26,12 +24,10 @@ __all__ = [
     "refuse_input",
     "refuse_special",
     "replaced_private",
-    "replaced_private_bytes",
     "write_private",
 ]
 
-OWNER_ONLY: Final = 0o600
-"""Mode of every file that we create."""
+_OWNER_ONLY: Final = 0o600
 
 _logger: Final = logging.getLogger("claimspan")
 
@@ -55,7 +51,7 @@ def open_private(path: str | Path, flags: int) -> int:
             (``EISDIR`` or ``ENODEV``). ``cannot_write`` says what to do about it.
     """
     # O_NONBLOCK: a FIFO without a reader would hang ``open`` for ever.
-    handle = os.open(path, flags | _NOFOLLOW | _NONBLOCK | _NOCTTY, OWNER_ONLY)
+    handle = os.open(path, flags | _NOFOLLOW | _NONBLOCK | _NOCTTY, _OWNER_ONLY)
     try:
         _check_and_tighten(os.fstat(handle), str(path), handle)
     except BaseException:
@@ -123,25 +119,16 @@ def replaced_private(path: Path, *, what: str) -> Generator[TextIO]:
     """As ``write_private``, for a file that is written part by part.
 
     Yields:
-        The new file. What is written to it is seen only when the block ends without an exception.
+        The new file, whose ``buffer`` takes bytes. What is written to it is seen only when the
+        block ends without an exception.
     """
-    with (
-        replaced_private_bytes(path, what=what) as file,
-        TextIOWrapper(file, encoding="utf-8", errors="replace") as text,
-    ):
-        yield text
-
-
-@contextmanager
-def replaced_private_bytes(path: Path, *, what: str) -> Generator[BinaryIO]:
-    """As ``replaced_private``, for a file that is no text."""
     try:
         refuse_special(path)
         # In the same directory, since a file cannot be moved to another disk in one step. Its mode
         # is 0600 from the beginning.
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:100]}.")
         try:
-            with open(handle, "wb") as file:
+            with open(handle, "w", encoding="utf-8", errors="replace") as file:
                 yield file
             os.replace(name, path)
         except BaseException:
@@ -224,7 +211,7 @@ def _check_and_tighten(found: os.stat_result, path: str, target: int | Path) -> 
         # Not for the superuser either: it may be writing into a file of another user.
         if found.st_uid != os.geteuid():
             raise PermissionError(errno.EPERM, os.strerror(errno.EPERM), path)
-        os.chmod(target, OWNER_ONLY)
+        os.chmod(target, _OWNER_ONLY)
     except OSError:  # another owner, or a file system without modes
         if path not in _warned:
             _warned.add(path)

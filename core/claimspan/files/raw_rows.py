@@ -37,11 +37,7 @@ NOT_JSON: Final = "not JSON"
 _TOO_LONG: Final = "longer than 64 MiB"
 
 _MAX_LINES: Final = 10_000
-"""Lines of one row: an answer or a list of chunks has fewer, and all of them are read again if a
-mark is not closed."""
-
-_DELIMITERS: Final = ",;\t"
-"""Possible separators of cells; the header's most frequent one counts."""
+"""Lines of one row: all of them are read again if a mark is not closed."""
 
 _COLUMNS: Final = (
     *("response_claims", "gt_answer_claims", "answer2response", "response2answer"),
@@ -136,7 +132,7 @@ def csv_rows(file: BinaryIO, *, keep_empty: bool = False) -> Iterator[RawRow | S
             yield NoRow(first.number, 1, "blank")
             continue
         if not delimiter:
-            delimiter = max(_DELIMITERS, key=first.text.count)
+            delimiter = max(",;\t", key=first.text.count)
             cells = _cells([first], delimiter)
             # Without a header no row has as many cells, which is what is said of each.
             header = [] if isinstance(cells, str) else [name.strip() for name in cells]
@@ -208,7 +204,6 @@ class Document:
     """A JSON file that was read as a whole."""
 
     values: Sequence[object]
-    """Candidates for a record each."""
 
     metrics: Mapping[str, float] = field(default_factory=dict[str, float])
     """The means that RAGChecker has written beside them, in per cent."""
@@ -252,7 +247,15 @@ def document_of(text: bytes, path: Path) -> Document | None:
         )
     names = map(str, whole if is_document(whole) else ())
     others = frozenset(names) - {"results", "input_data", "metrics", *_COLUMNS}
-    return Document(rows, dict(_means(whole.get("metrics"))), others)
+    # The means of all groups; groups are called ``overall_metrics``, and ``overall`` before.
+    groups = whole.get("metrics")
+    means = {
+        str(name): float(mean)
+        for group in (groups.values() if is_mapping(groups) else ())
+        for name, mean in (group.items() if is_mapping(group) else ())
+        if isinstance(mean, int | float)
+    }
+    return Document(rows, means, others)
 
 
 def _with_columns(whole: Mapping[object, object], path: Path) -> object:
@@ -275,11 +278,3 @@ def _with_columns(whole: Mapping[object, object], path: Path) -> object:
             for row, label in zip(rows, column, strict=True)
         ]
     return rows
-
-
-def _means(metrics: object) -> Iterator[tuple[str, float]]:
-    """The means of all groups; groups are called ``overall_metrics``, and ``overall`` before."""
-    for group in metrics.values() if is_mapping(metrics) else ():
-        for name, mean in group.items() if is_mapping(group) else ():
-            if isinstance(mean, int | float):
-                yield str(name), float(mean)

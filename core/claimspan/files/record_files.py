@@ -45,20 +45,8 @@ __all__ = [
 
 _WANTED: Final = "JSON, JSON-lines, CSV, Parquet or Arrow file of records"
 
-_LOOKED_AT: Final = 20
-"""Lines behind a broken first one that are looked at: if half of all lines are broken, all of these
-are once in a million files."""
-
-_OPEN: Final = (b"[", b"{", b",", b":")
-"""What the first line of a JSON value over several lines may end with."""
-
-_CSV: Final = frozenset({".csv", ".tsv"})
-
 MAX_PLACES: Final = 20
 """Lines that are listed for one reason; the others are counted."""
-
-_MAX_NAMES: Final = 20
-_NAME_CHARACTERS: Final = 60
 
 _WRITE: Final = (
     "write one JSON record with query and response a line, a JSON list, or a table (CSV with a "
@@ -91,7 +79,7 @@ class RecordFile:
         self.path: Final = Path(path)
         self.columns: Final = columns or Columns()
         self._content: bytes | None = None
-        self._is_csv: Final = self.path.suffix.lower() in _CSV
+        self._is_csv: Final = self.path.suffix.lower() in (".csv", ".tsv")
         self.document: Document | None = None
         """The file as one JSON value; None if its rows stand one behind the other."""
         try:
@@ -180,18 +168,16 @@ class RecordFile:
 
 
 def _begins_with_a_line(file: BinaryIO) -> bool:
-    """Whether the first lines show that the file is JSON lines.
-
-    The first line may be broken; then one of the next tells, unless the first opens a list or an
-    object, as ``{"results": [`` does.
-    """
+    """Whether the first lines show that a file is JSON lines, of which the first may be broken."""
     filled = (content for _, content in lines_of(file) if content and content.strip())
     first = next(filled, b"").strip()
     found = _value(first)
-    if found is None and not first.startswith(b"[") and not first.endswith(_OPEN):
-        # Half of the lines may be broken: without a look at some more of them, a file larger than
-        # the memory would be read as a whole only to find out that it is no JSON value.
-        return any(is_mapping(_value(line)) for line in islice(filled, _LOOKED_AT))
+    opens = first.startswith(b"[") or first.endswith((b"[", b"{", b",", b":"))
+    if found is None and not opens:
+        # Without a look at more lines a file larger than the memory would be read as a whole, only
+        # to find that it is no JSON value. If half of all are broken, 20 in a row are once in a
+        # million files.
+        return any(is_mapping(_value(line)) for line in islice(filled, 20))
     return is_mapping(found) and not is_document(found)
 
 
@@ -251,8 +237,8 @@ class Account:
                     self.missing[name] = self.missing.get(name, 0) + 1
                 for name, is_context in row.unread.items():
                     # The keys of JSON lines may be other ones in every line, and of any length.
-                    known = name[:_NAME_CHARACTERS]
-                    if known in self.unread or len(self.unread) < _MAX_NAMES:
+                    known = name[:60]
+                    if known in self.unread or len(self.unread) < MAX_PLACES:
                         self.unread[known] = is_context or self.unread.get(known, False)
 
     def check_columns(self, columns: Columns) -> None:
@@ -316,8 +302,7 @@ def read_usable_records(file: RecordFile) -> tuple[list[RagRecord], Account]:
     Raises:
         ConfigError: It holds no record, or the context would be lost.
     """
-    account = Account()
-    records: list[RagRecord] = []
+    account, records = Account(), list[RagRecord]()
     for row in file.rows():
         account.add(row)
         if isinstance(row, InputRow):

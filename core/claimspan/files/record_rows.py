@@ -26,17 +26,16 @@ from claimspan.records import Chunk, RagRecord
 from claimspan.text.shapes import is_mapping
 from claimspan.verdicts import Claim, Label
 
-__all__ = ["OPTIONAL", "InputRow", "Recorded", "RecordedClaim", "record_row"]
+__all__ = ["InputRow", "Recorded", "RecordedClaim", "record_row"]
 
-OPTIONAL: Final = ("chunks", "ground_truth", "id", "metadata")
+_OPTIONAL: Final = ("chunks", "ground_truth", "id", "metadata")
 
-_LABELS, _TABLE = "is not a list of labels", "is not a table of labels"
 _WRONG: Final[Mapping[str, str]] = {
     "chunks": "is not a list of texts or of objects with a text",
     "id": "is neither a text nor a whole number",
     "metadata": "is not an object",
-    **{"answer2response": _LABELS, "response2answer": _LABELS},
-    **{"retrieved2response": _TABLE, "retrieved2answer": _TABLE},
+    **dict.fromkeys(("answer2response", "response2answer"), "is not a list of labels"),
+    **dict.fromkeys(("retrieved2response", "retrieved2answer"), "is not a table of labels"),
 }
 """Field to the fault of its presence."""
 
@@ -155,7 +154,7 @@ class InputRow:
     record: RagRecord
     recorded: Recorded
     missing: tuple[str, ...]
-    """Which of ``OPTIONAL`` it lacks."""
+    """Which of ``_OPTIONAL`` it lacks."""
 
     unread: Mapping[str, bool]
     """Columns that were not read, to whether they seem to be the context that it lacks."""
@@ -210,7 +209,7 @@ def record_row(row: RawRow, index: int, columns: Columns) -> InputRow | SkippedR
         if name not in read.values() and name not in Recorded.model_fields
         if not is_absent(each) and not _is_empty(each)
     }
-    missing = tuple(name for name in OPTIONAL if fields[name] in (None, "", (), {}))
+    missing = tuple(name for name in _OPTIONAL if fields[name] in (None, "", (), {}))
     return InputRow(index, row.place, row.n_lines, record, recorded, missing, unread)
 
 

@@ -94,6 +94,16 @@ def measure_agreement(judged: Sequence[JudgedClaim], *, resamples: int = RESAMPL
     def figures(rows: Sequence[int]) -> dict[str, float | None]:
         return _figures([pairs[row] for row in rows], [entailed[row] for row in rows])
 
+    def of_class(label: str) -> ClassAgreement:
+        by_human = sum(human == label for human, _ in pairs)
+        by_judge = sum(judge == label for _, judge in pairs)
+        by_both = counts[label, label]
+        return ClassAgreement(
+            n=by_human,
+            precision=by_both / by_judge if by_judge else None,
+            recall=by_both / by_human if by_human else None,
+        )
+
     labels = ("E", "NE") if "NE" in humans else ("E", "N", "C")
     counts = Counter(pairs)
     whole = figures(range(len(pairs)))
@@ -104,7 +114,7 @@ def measure_agreement(judged: Sequence[JudgedClaim], *, resamples: int = RESAMPL
         balanced_accuracy=whole["balanced_accuracy"] or 0.0,
         auroc=whole["auroc"],
         kappa=whole["kappa"],
-        classes={label: _class(pairs, label) for label in labels},
+        classes={label: of_class(label) for label in labels},
         confusion={human: {judge: counts[human, judge] for judge in labels} for human in labels},
         intervals={
             name: (found.low, found.high)
@@ -145,17 +155,6 @@ def _figures(
         "auroc": auroc(entailed, [by_human == "E" for by_human, _ in pairs]),
         "kappa": (accuracy - chance) / (1 - chance) if chance < 1 else None,
     }
-
-
-def _class(pairs: Sequence[tuple[str, str]], label: str) -> ClassAgreement:
-    by_human = sum(human == label for human, _ in pairs)
-    by_judge = sum(judge == label for _, judge in pairs)
-    by_both = sum(human == judge == label for human, judge in pairs)
-    return ClassAgreement(
-        n=by_human,
-        precision=by_both / by_judge if by_judge else None,
-        recall=by_both / by_human if by_human else None,
-    )
 
 
 HumanLabel = Literal["E", "N", "C", "NE"]
@@ -207,21 +206,19 @@ def read_labelled(path: str | Path) -> list[LabelledClaim]:
     path = Path(path)
     text = read_text(path, wanted="JSON-lines file of labelled claims")
     rows = parse_json_lines(text, path, wanted="one labelled claim")
-    claims = [_labelled(row, f"{str(path)!r} line {number}") for number, row in rows]
+    claims: list[LabelledClaim] = []
+    for number, row in rows:
+        try:
+            claims.append(LabelledClaim.model_validate(row))
+        except ValidationError:
+            # Without the cause: a validation error quotes the input, which may be private.
+            raise FileError(
+                f"{str(path)!r} line {number} needs id, premises (a list of at least one), claim, "
+                "and a label out of E, N, C, NE"
+            ) from None
     if not claims:
         raise FileError(f"{str(path)!r} holds no labelled claims: write one JSON object a line")
     return claims
-
-
-def _labelled(row: Mapping[str, object], place: str) -> LabelledClaim:
-    try:
-        return LabelledClaim.model_validate(row)
-    except ValidationError:
-        # Without the cause: a validation error quotes the input, which may be private.
-        raise FileError(
-            f"{place} needs id, premises (a list of at least one), claim, and a label out of "
-            "E, N, C, NE"
-        ) from None
 
 
 def comparable(

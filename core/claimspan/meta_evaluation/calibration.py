@@ -33,7 +33,6 @@ class Calibration(BaseModel):
 
     thresholds: Thresholds
     n: int
-    """Claims that the expectations were measured on."""
 
     saved: float
     """Share of verdicts that the strong judge is not asked for."""
@@ -151,10 +150,7 @@ def _best_thresholds(claims: Sequence[JudgedClaim], max_wrong: int) -> Threshold
 
 
 def _candidates(scored: Sequence[tuple[float, bool]], *, start: float) -> list[_Candidate]:
-    """Thresholds from ``start`` upwards, in steps of about a hundredth of the claims.
-
-    Claims at the start, the lowest possible value, are decided by every threshold.
-    """
+    """Thresholds from ``start``, the lowest possible value, up in steps of a hundredth."""
     at_start = [is_wrong for value, is_wrong in scored if value == start]
     candidates = [_Candidate(start, len(at_start), sum(at_start))]
     _, claims, wrong = candidates[0]

@@ -11,6 +11,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
+from statistics import fmean
 from typing import Final, NamedTuple
 
 from pydantic import BaseModel, ConfigDict
@@ -21,8 +22,6 @@ from claimspan.statistics import Estimate, bootstrap_figures
 from claimspan.verdicts import Label
 
 __all__ = [
-    "FEW_LABELS",
-    "LABELS_FOR_SLOPE",
     "LabelledVerdict",
     "TrafficAgreement",
     "TrafficCalibration",
@@ -30,14 +29,12 @@ __all__ = [
     "fit_score",
 ]
 
-FEW_LABELS: Final = 50
+_FEW_LABELS: Final = 50
 """Below it an interval of the agreement is more than a quarter wide."""
 
 LEAST_LABELS: Final = 20
-"""Labels without which no threshold is fitted."""
-
 LEAST_OF_A_SIDE: Final = 5
-"""Claims that people call entailed, and not entailed, without which no threshold is fitted."""
+"""Labels, and of them labels entailed and others, without which no threshold is fitted."""
 
 _RESAMPLES: Final = 1_000
 """Enough for the second decimal of an interval; 200 labels take about a second."""
@@ -64,7 +61,6 @@ class TrafficAgreement(BaseModel):
 
     accuracy: Estimate
     balanced_accuracy: Estimate
-    """Mean recall over the labels that people gave."""
 
     entailed_share: Estimate
     confusion: Mapping[str, Mapping[str, int]]
@@ -93,12 +89,14 @@ class TrafficCalibration(BaseModel):
     """Fitted on all labels; None if there are too few, or the probabilities tell nothing."""
 
     warnings: tuple[str, ...] = ()
-    """Warnings for the use of the calibration."""
 
 
 def calibrate_traffic(verdicts: Sequence[LabelledVerdict], judge: str) -> TrafficCalibration:
     """Measure a judge on labelled claims, and fit how its probabilities are to be read."""
-    fitted, reason = _fit(verdicts, judge)
+    reason = _reason_for_no_fit(verdicts)
+    fitted = None if reason else _fit(verdicts, judge)
+    if fitted is None and reason is None:
+        reason = "higher probabilities do not mean more entailed claims: take another judge"
     crossed = _cross_fitted(verdicts, judge) if fitted else None
     if fitted and crossed is None:
         fitted, reason = None, "all labels are of one record: label claims of several records"
@@ -126,30 +124,24 @@ def calibrate_traffic(verdicts: Sequence[LabelledVerdict], judge: str) -> Traffi
 # --- fitting ------------------------------------------------------------------------------------
 
 
-def _fit(
-    verdicts: Sequence[LabelledVerdict], judge: str
-) -> tuple[JudgeCalibration | None, str | None]:
+def _reason_for_no_fit(verdicts: Sequence[LabelledVerdict]) -> str | None:
     usable = [each for each in verdicts if each.entailed is not None]
     entailed = sum(each.human == "E" for each in usable)
     if not usable:
-        return None, "the judge gave no probabilities: there is nothing to set a threshold on"
+        return "the judge gave no probabilities: there is nothing to set a threshold on"
     if len(usable) < LEAST_LABELS or min(entailed, len(usable) - entailed) < LEAST_OF_A_SIDE:
-        return None, (
+        return (
             f"{entailed} claims are labelled entailed and {len(usable) - entailed} not: a "
             f"threshold needs {LEAST_LABELS} labels, {LEAST_OF_A_SIDE} of each side; label more"
         )
-    fitted = _fit_all(usable, judge)
-    if fitted is None:
-        return None, "higher probabilities do not mean more entailed claims: take another judge"
-    return fitted, None
+    return None
 
 
-def _fit_all(verdicts: Sequence[LabelledVerdict], judge: str) -> JudgeCalibration | None:
+def _fit(verdicts: Sequence[LabelledVerdict], judge: str) -> JudgeCalibration | None:
     # Not weighted: claims were drawn by the judge's own probability, given which a label is as
     # likely as in all traffic. The doubtful ones say most about where the threshold lies.
-    known = [each for each in verdicts if each.entailed is not None]
-    scores = [each.entailed or 0.0 for each in known]
-    return fit_score(scores, [each.human == "E" for each in known], judge)
+    known = [(each.entailed, each.human == "E") for each in verdicts if each.entailed is not None]
+    return fit_score([score for score, _ in known], [is_e for _, is_e in known], judge)
 
 
 def _cross_fitted(verdicts: Sequence[LabelledVerdict], judge: str) -> list[Label] | None:
@@ -161,17 +153,15 @@ def _cross_fitted(verdicts: Sequence[LabelledVerdict], judge: str) -> list[Label
     if len(set(halves)) < 2:
         return None
     by_half = {
-        half: _fit_all([v for v, h in zip(verdicts, halves, strict=True) if h != half], judge)
+        half: _fit([v for v, h in zip(verdicts, halves, strict=True) if h != half], judge)
         for half in (0, 1)
     }
-    labels: list[Label] = []
-    for verdict, half in zip(verdicts, halves, strict=True):
-        calibration = by_half[half]
-        if calibration is None or verdict.entailed is None:
-            labels.append(verdict.judge)
-        else:
-            labels.append(calibration.label(verdict.judge, verdict.entailed))
-    return labels
+    return [
+        each.judge
+        if (fit := by_half[half]) is None or each.entailed is None
+        else fit.label(each.judge, each.entailed)
+        for each, half in zip(verdicts, halves, strict=True)
+    ]
 
 
 # --- agreement ----------------------------------------------------------------------------------
@@ -216,9 +206,9 @@ def _agreement(
 
 def _warnings(found: TrafficCalibration, reason: str | None) -> list[str]:
     told = [] if reason is None else [f"no calibration: {reason}"]
-    if found.labels < FEW_LABELS:
+    if found.labels < _FEW_LABELS:
         told.append(
-            f"{found.labels} labels are few: below {FEW_LABELS} the intervals are wide, and "
+            f"{found.labels} labels are few: below {_FEW_LABELS} the intervals are wide, and "
             "other claims would give another threshold"
         )
     told += _no_better(found, "the judge", found.as_it_is)
@@ -242,7 +232,7 @@ def _no_better(found: TrafficCalibration, who: str, agreement: TrafficAgreement)
     ]
 
 
-LABELS_FOR_SLOPE: Final = 100
+_LABELS_FOR_SLOPE: Final = 100
 """Labels from which on the slope is fitted beside the threshold: with fewer, two numbers follow
 the accidents of the sample."""
 
@@ -264,24 +254,16 @@ def fit_score(
 
     None if claims that people call entailed have no higher scores.
     """
-    if not _tell_apart(scores, are_entailed):
+    pairs = sorted(zip(scores, are_entailed, strict=True))
+    entailed = [score for score, is_entailed in pairs if is_entailed]
+    others = [score for score, is_entailed in pairs if not is_entailed]
+    if not entailed or not others or fmean(entailed) <= fmean(others):
         return None
-    threshold = _threshold(sorted(zip(scores, are_entailed, strict=True)))
+    threshold = _threshold(pairs)
     slope = 1.0
-    if len(scores) >= LABELS_FOR_SLOPE:
+    if len(scores) >= _LABELS_FOR_SLOPE:
         slope = _slope([log_odds(s) - log_odds(threshold) for s in scores], are_entailed)
     return JudgeCalibration(judge=judge, threshold=threshold, slope=slope, labels=len(scores))
-
-
-def _tell_apart(scores: Sequence[float], are_entailed: Sequence[bool]) -> bool:
-    """Whether the mean score of entailed claims is higher; False if one of them is missing."""
-    sides: tuple[list[float], list[float]] = ([], [])
-    for score, is_entailed in zip(scores, are_entailed, strict=True):
-        sides[is_entailed].append(score)
-    others, entailed = sides
-    return bool(others and entailed) and math.fsum(entailed) / len(entailed) > math.fsum(
-        others
-    ) / len(others)
 
 
 def _threshold(pairs: Sequence[tuple[float, bool]]) -> float:
@@ -317,7 +299,8 @@ def _slope(odds: Sequence[float], are_entailed: Sequence[bool]) -> float:
     """The slope of the logistic curve through the threshold, by Newton's method."""
     slope, prior = 1.0, 1 / _PRIOR_SLOPE**2
     for _ in range(_STEPS):
-        said = [_sigmoid(slope * x) for x in odds]
+        # The logistic function, in a form that does not overflow on either side.
+        said = [(1 + math.tanh(slope * x / 2)) / 2 for x in odds]
         gradient = (1 - slope) * prior
         curvature = prior
         for x, y, p in zip(odds, are_entailed, said, strict=True):
@@ -325,10 +308,3 @@ def _slope(odds: Sequence[float], are_entailed: Sequence[bool]) -> float:
             curvature += p * (1 - p) * x * x
         slope += min(max(gradient / curvature, -_LARGEST_STEP), _LARGEST_STEP)
     return max(slope, _LEAST_SLOPE)
-
-
-def _sigmoid(odds: float) -> float:
-    # Written so that neither side overflows.
-    if odds >= 0:
-        return 1 / (1 + math.exp(-odds))
-    return math.exp(odds) / (1 + math.exp(odds))

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from itertools import count
 from pathlib import Path
-from typing import Final, TypedDict, Unpack, cast
+from typing import TypedDict, Unpack, cast
 
 import pytest
 from pydantic import JsonValue
@@ -31,9 +31,6 @@ from claimspan.results.rows import ResultRow, holds_results
 from claimspan.text.visible import visible
 
 __all__ = ["GateOptions", "PytestGate"]
-
-_LONGEST_NAME: Final = 100
-"""Characters of a file's name that are those of the test."""
 
 
 class GateOptions(TypedDict, total=False):
@@ -197,14 +194,12 @@ class PytestGate:
             folder = self._request.config.cache.mkdir("claimspan")
         else:
             folder = self._request.getfixturevalue("tmp_path")
-        return folder / f"{_file_name(self._request.node.nodeid, self._calls)}.jsonl"
-
-
-def _file_name(node_id: str, call: int) -> str:
-    readable = re.sub(r"[^\w.-]+", "_", node_id.rpartition("/")[2], flags=re.ASCII)
-    # Two tests may have one name in two files, or parameters that differ in odd characters.
-    digest = hashlib.sha256(node_id.encode()).hexdigest()[:8]
-    return f"{readable[:_LONGEST_NAME]}-{digest}" + (f"-{call}" if call > 1 else "")
+        node_id = self._request.node.nodeid
+        readable = re.sub(r"[^\w.-]+", "_", node_id.rpartition("/")[2], flags=re.ASCII)[:100]
+        # Two tests may have one name in two files, or parameters that differ in odd characters.
+        digest = hashlib.sha256(node_id.encode()).hexdigest()[:8]
+        call = f"-{self._calls}" if self._calls > 1 else ""
+        return folder / f"{readable}-{digest}{call}.jsonl"
 
 
 def _measured_by(chosen: GateOptions) -> tuple[Judge, Selection]:

@@ -104,7 +104,6 @@ def _is_recorded(path: Path) -> bool:
 
 
 async def _recorded_entries(path: Path, skip: Callable[[int], None] | None) -> list[ReportEntry]:
-    """The entries of RAGChecker's results; no judge is asked for what they lack."""
     entries: list[ReportEntry] = []
     file = RecordFile(path)
     for row in file.rows():

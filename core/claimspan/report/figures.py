@@ -6,18 +6,14 @@ import math
 import statistics
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, JsonValue
 
-from claimspan.comparison.compare import compare_systems
-from claimspan.comparison.comparison import (
-    CLAIMS_PER_RESPONSE,
-    Comparison,
-    Difference,
-)
-from claimspan.comparison.systems import ScoredRow, System, lower_is_better
+from claimspan.comparison.compare import Comparison, Difference, compare_systems
+from claimspan.comparison.systems import CLAIMS_PER_RESPONSE, ScoredRow, System, lower_is_better
 from claimspan.errors import MissingExtraError
 from claimspan.evaluation.judgement import LOW_SCORE
 from claimspan.metrics.catalogue import CATALOGUE, LOW_RECORDS
@@ -133,18 +129,11 @@ def summarise(entries: Sequence[ReportEntry]) -> tuple[MetricSummary, ...]:
 
 # --- slices by metadata -------------------------------------------------------------------------
 
-MIN_VALUES: Final = 2
-"""A key with one value tells no record from another."""
-
 MAX_VALUES: Final = 20
 """A key with more values, such as an id, would have few records in each slice."""
 
-MIN_RECORDS: Final = 2
-"""A key has so many records a value on the average, or it is an id, and its slices are records."""
-
 # Metadata of a loader may have hundreds of keys, and each is a table of the page.
 MAX_KEYS: Final = 8
-"""Keys that are offered; those with the fewest values come first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +186,8 @@ class ReportSlice(BaseModel):
 def slice_keys(entries: Sequence[ReportEntry], n_systems: int = 1) -> list[SliceKey]:
     """The keys that have 2 to 20 values, and on the average 2 records a value and system.
 
-    Those with the fewest values come first.
+    A key with one value tells no record from another, one with a record a value is an id. Those
+    with the fewest values come first.
     """
     values: dict[str, set[str]] = {}
     records: Counter[str] = Counter()
@@ -211,8 +201,7 @@ def slice_keys(entries: Sequence[ReportEntry], n_systems: int = 1) -> list[Slice
     keys = [
         SliceKey(key, tuple(sorted(found, key=_natural)))
         for key, found in values.items()
-        if MIN_VALUES <= len(found) <= MAX_VALUES
-        and records[key] >= MIN_RECORDS * len(found) * n_systems
+        if 2 <= len(found) <= MAX_VALUES and records[key] >= 2 * len(found) * n_systems
     ]
     # Few values have many records each, and so the narrowest intervals.
     return sorted(keys, key=lambda key: len(key.values))[:MAX_KEYS]
@@ -255,12 +244,9 @@ def mean_score(entries: Sequence[ReportEntry], metric: str) -> MeanScore | None:
     values = [entry.scores[metric] for entry in entries if metric in entry.scores]
     if not values:
         return None
-    if len(values) > 1:  # the interval of one value would have no width, as if it were certain
-        try:
-            estimate = mean_estimate(values)
-        except MissingExtraError:  # the extra `cli` alone; the page says means only
-            estimate = None
-        if estimate is not None:
+    with suppress(MissingExtraError):  # the extra `cli` alone; the page says means only
+        # The interval of one value would have no width, as if it were certain.
+        if len(values) > 1 and (estimate := mean_estimate(values)):
             return MeanScore.of(estimate)
     return MeanScore(mean=_mean(values), n=len(values))
 

@@ -10,7 +10,7 @@ from typing import Final
 
 from pydantic import BaseModel, ConfigDict
 
-from claimspan.comparison.comparison import Comparison
+from claimspan.comparison.compare import Comparison
 from claimspan.evaluation.diagnosis import Part
 from claimspan.evaluation.judgement import LOW
 from claimspan.report.entries import ReportSystem, TraceLinks
@@ -25,13 +25,7 @@ from claimspan.report.figures import (
     slices_of,
     summarise,
 )
-from claimspan.report.page import (
-    LABELS,
-    main_metric,
-    row_metrics,
-    side_by_side,
-    worst_first,
-)
+from claimspan.report.page import LABELS, questions_of, row_metrics
 from claimspan.text.visible import one_line, visible
 
 __all__ = [
@@ -99,7 +93,6 @@ class ReportOutline(BaseModel):
     title: str
     systems: tuple[SystemOutline, ...]
     comparison: Comparison | None
-    """Their differences; None for one system."""
 
     worst: tuple[QuestionOutline, ...]
     """Of one system the answers that come first on its page, of several those that differ most."""
@@ -114,12 +107,6 @@ def outline(
     links: TraceLinks | None = None,
 ) -> ReportOutline:
     """Put a report into figures, with the ``worst`` questions told one by one."""
-    entries = [entry for system in systems for entry in system.entries]
-    questions = (
-        worst_first(entries)
-        if len(systems) == 1
-        else side_by_side(systems, main_metric(summarise(entries)).name)
-    )
     return ReportOutline(
         title=title,
         systems=tuple(map(_system, systems)),
@@ -147,7 +134,7 @@ def outline(
                     if entry
                 ),
             )
-            for question in questions[:worst]
+            for question in questions_of(systems)[:worst]
         ),
     )
 

@@ -16,10 +16,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from statistics import fmean
 from typing import Annotated, Final, Literal, cast, get_args
 
 import typer
 
+from claimspan.cli.options import AsJson
 from claimspan.errors import ConfigError
 from claimspan.files.ground_truth import QUERY_KEYS, TEXT_KEYS, first_of, read_rows
 from claimspan.files.ground_truth_similarity import normalise
@@ -53,7 +55,7 @@ def curate(
         str, typer.Option(help=f"What to pick for, an equal share each: {', '.join(REASONS)}.")
     ] = ",".join(REASONS),
     seed: Annotated[int, typer.Option(help="Of the random share.")] = 0,
-    json_: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Pick records worth labelling, as a file of ground truths to fill in.
 
@@ -67,19 +69,21 @@ def curate(
     # Before it is read: what is no file may have no end.
     check_replaceable(output, what="the ground truths")
     refuse_input(output, files, option="-o")
-    golden = _GoldenFile(output)
+    rows: list[_Row] = [row for _, row in read_rows(output)] if output.exists() else []
     candidates = _read_candidates(files)
-    picks = pick(candidates, n, reasons, known=golden.queries, seed=seed)
+    known = filter(None, (first_of(row, QUERY_KEYS, str(output)) for row in rows))
+    picks = pick(candidates, n, reasons, known=known, seed=seed)
     if picks:
-        golden.add(picks)
+        rows = _write(output, rows, picks)
+    unfilled = sum(first_of(row, TEXT_KEYS, str(output)) is None for row in rows)
     counts = Counter(each.reason for each in picks)
-    if json_:
+    if as_json:
         result = {
             "output": str(output),
             "candidates": len(candidates),
             "picked": {reason: counts[reason] for reason in reasons},
-            "lines": len(golden.rows),
-            "unfilled": golden.unfilled,
+            "lines": len(rows),
+            "unfilled": unfilled,
         }
         typer.echo(json.dumps(result))
         return
@@ -87,7 +91,7 @@ def curate(
     typer.echo(visible(f"{output}: {len(picks)} picked of {len(candidates)} ({listed})"))
     if not candidates:
         typer.echo("every record of the files has a ground truth already: nothing is left to label")
-    typer.echo(f"{golden.unfilled} of {len(golden.rows)} lines wait for a ground truth")
+    typer.echo(f"{unfilled} of {len(rows)} lines wait for a ground truth")
 
 
 # --- candidates, from trace files and from files of results ---------------------------------------
@@ -114,7 +118,6 @@ class Candidate:
     """Mean doubt of the judge over the claims: 0 sure, 1 undecided or a probability of 0.5."""
 
     lowest: float | None = None
-    """The lowest score; None without any."""
 
     copies: int = 1
     """Records of the files that ask the same."""
@@ -139,13 +142,9 @@ def _read_candidates(paths: Iterable[Path]) -> list[Candidate]:
             key = normalise(candidate.query)
             if not key:
                 continue
-            known = found.get(key)
-            if known is None:
-                found[key] = candidate
-            else:
-                better = known.lowest is None and candidate.lowest is not None
-                kept = candidate if better else known
-                found[key] = replace(kept, copies=known.copies + 1)
+            known = found.get(key, replace(candidate, copies=0))
+            better = known.lowest is None and candidate.lowest is not None
+            found[key] = replace(candidate if better else known, copies=known.copies + 1)
     return list(found.values())
 
 
@@ -169,7 +168,7 @@ def _of_traces(path: Path) -> Iterator[Candidate]:
             trace_id=entry.trace_id,
             sample_weight=number_on(root, semconv.SAMPLE_WEIGHT),
             # Spans have labels alone; an undecided one has none.
-            doubt=_mean([float(claim.label is None) for claim in entry.response_claims]),
+            doubt=fmean([float(claim.label is None) for claim in entry.response_claims] or [0.0]),
             lowest=_lowest(entry.scores),
         )
 
@@ -187,7 +186,7 @@ def _of_results(path: Path) -> Iterator[Candidate]:
             chunks=tuple(chunk.text for chunk in record.chunks),
             id=row.id,
             trace_id=trace_id if isinstance(trace_id, str) else None,
-            doubt=_mean([_doubt(matrix, claim) for claim in claims if matrix]),
+            doubt=fmean([_doubt(matrix, claim) for claim in claims if matrix] or [0.0]),
             lowest=_lowest(row.metrics),
         )
 
@@ -206,10 +205,6 @@ def _doubt(matrix: VerdictMatrix, claim: int) -> float:
 
 def _lowest(scores: Mapping[str, float]) -> float | None:
     return min((scores[name] for name in LOW_IS_BAD if name in scores), default=None)
-
-
-def _mean(values: Sequence[float]) -> float:
-    return sum(values) / len(values) if values else 0.0
 
 
 # --- the choice ---------------------------------------------------------------------------------
@@ -303,53 +298,31 @@ def _farthest_first(
 
 # --- the file to fill in ------------------------------------------------------------------------
 
-LINE_CHARACTERS: Final = 200
-"""Characters of the first line of a chunk: to recognise it, not to read it."""
-
 _Row = Mapping[str, object]
 
 
-class _GoldenFile:
-    """A JSON-lines or CSV file, one query a line, with an empty ``ground_truth`` to fill in.
+def _write(path: Path, rows: Sequence[_Row], picks: Sequence[Pick]) -> list[_Row]:
+    """Write the file anew, with the picks behind its lines, which stay; returns all lines.
 
-    Lines that people have filled in stay, and nothing is doubled.
+    It is JSON lines, or CSV by its ending, with an empty ``ground_truth`` to fill in.
     """
-
-    def __init__(self, path: Path) -> None:
-        """Read the file: CSV if its name ends in ``.csv``, else JSON lines; it need not exist.
-
-        Raises:
-            GroundTruthError: It cannot be read; names the line.
-        """
-        self._path = path
-        self.rows: list[_Row] = [row for _, row in read_rows(path)] if path.exists() else []
-
-    @property
-    def queries(self) -> list[str]:
-        found = [first_of(row, QUERY_KEYS, str(self._path)) for row in self.rows]
-        return [query for query in found if query is not None]
-
-    @property
-    def unfilled(self) -> int:
-        return sum(first_of(row, TEXT_KEYS, str(self._path)) is None for row in self.rows)
-
-    def add(self, picks: Iterable[Pick]) -> None:
-        """Write the file anew, with the picks behind its lines; or leave it as it was."""
-        rows = map(_row, picks)
-        if self._path.suffix.lower() == ".csv":
-            # New rows alone: what people have written, formulas included, is theirs.
-            self.rows += [{name: harmless(_cell(row[name])) for name in row} for row in rows]
-            # The columns of the file as it is, then ours.
-            columns = list(dict.fromkeys(name for row in self.rows for name in row))
-            file = io.StringIO(newline="")
-            writer = csv.DictWriter(file, columns)
-            writer.writeheader()
-            writer.writerows({name: _cell(row[name]) for name in row} for row in self.rows)
-            text = file.getvalue()
-        else:
-            self.rows += rows
-            text = "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in self.rows)
-        write_private(self._path, text, what="the ground truths")
+    new = list(map(_row, picks))
+    if path.suffix.lower() == ".csv":
+        # New rows alone: what people have written, formulas included, is theirs.
+        new = [{name: harmless(_cell(row[name])) for name in row} for row in new]
+        written = [*rows, *new]
+        # The columns of the file as it is, then ours.
+        columns = list(dict.fromkeys(name for row in written for name in row))
+        file = io.StringIO(newline="")
+        writer = csv.DictWriter(file, columns)
+        writer.writeheader()
+        writer.writerows({name: _cell(row[name]) for name in row} for row in written)
+        text = file.getvalue()
+    else:
+        written = [*rows, *new]
+        text = "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in written)
+    write_private(path, text, what="the ground truths")
+    return written
 
 
 def _row(pick: Pick) -> _Row:
@@ -368,8 +341,9 @@ def _row(pick: Pick) -> _Row:
 
 
 def _first_line(text: str) -> str:
+    """As much of a chunk as recognises it."""
     line = next((line.strip() for line in text.splitlines() if line.strip()), "")
-    return line if len(line) <= LINE_CHARACTERS else f"{line[: LINE_CHARACTERS - 1]}…"
+    return line if len(line) <= 200 else f"{line[:199]}…"
 
 
 def _cell(value: object) -> object:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from claimspan.cli.options import JudgeName, JudgeOptions, judge_from
+from claimspan.cli.options import AsJson, JudgeName, JudgeOptions, judge_from
 from claimspan.errors import ClaimspanError, ConfigError
 from claimspan.files.ground_truth import GroundTruth
 from claimspan.judges import Judge, LexicalJudge
@@ -36,7 +36,7 @@ def doctor(
     timeout: Annotated[
         float, typer.Option(help="Seconds that exporter and judge may take, each.", min=0.1)
     ] = 30.0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Check tracer provider, exporter, judge and ground truth, and say what to do.
 

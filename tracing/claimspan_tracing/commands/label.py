@@ -11,17 +11,16 @@ from typing import Annotated, Final
 import typer
 
 from claimspan.cli.judge_commands import calibrate_cascade
-from claimspan.cli.options import JUDGE_HELP, JudgeOptions
-from claimspan.comparison.tables import Table
+from claimspan.cli.options import JUDGE_HELP, AsJson, JudgeOptions
+from claimspan.comparison.tables import Table, interval
 from claimspan.errors import ConfigError
 from claimspan.files.private import refuse_input, write_private
 from claimspan.judges.choice import PROVIDERS
 from claimspan.labelling import join_labels, pick_claims, read_claim_labels, render_label_page
-from claimspan.labelling.page import DOUBTFUL_SHARE, MOST_CLAIMS
+from claimspan.labelling.claims import DOUBTFUL_SHARE, MOST_CLAIMS
 from claimspan.meta_evaluation.calibration import MAX_LOSS
 from claimspan.meta_evaluation.traffic import TrafficCalibration, calibrate_traffic
 from claimspan.report import ReportEntry
-from claimspan.statistics import Estimate
 from claimspan.text.visible import visible
 from claimspan_tracing.commands.report import read_system
 from claimspan_tracing.trace_file.spans import Skipped
@@ -71,7 +70,6 @@ _Progress = Annotated[
         help="For a cascade: show a progress bar; by default only on a terminal.",
     ),
 ]
-_Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 
 
 def label(
@@ -85,7 +83,7 @@ def label(
         typer.Option(help="Share of them that the judge is least sure of; the rest by chance."),
     ] = DOUBTFUL_SHARE,
     seed: Annotated[int, typer.Option(help="Of the choice by chance.")] = 0,
-    as_json: _Json = False,
+    as_json: AsJson = False,
 ) -> None:
     """Make a page that opens offline, on which people label claims.
 
@@ -115,7 +113,7 @@ def calibrate(
     strong_accuracy: _StrongAccuracy = None,
     limit: _Limit = None,
     progress: _Progress = None,
-    as_json: _Json = False,
+    as_json: AsJson = False,
 ) -> None:
     """Find thresholds: of a judge for your own traffic, or of a cascade.
 
@@ -191,21 +189,26 @@ def _entries(path: Path) -> tuple[ReportEntry, ...]:
 
 # --- the table of what labels say about a judge ---------------------------------------------------
 
-_FIGURES: Final = {
-    "agreement": "accuracy",
-    "balanced accuracy": "balanced_accuracy",
-    "called entailed": "entailed_share",
-}
-
 
 def _table(found: TrafficCalibration, left_out: str) -> Iterator[str]:
     before, after = found.as_it_is, found.cross_fitted
     yield f"{found.judge}: {found.labels} labels of {found.records} records {left_out}"
+    figures = (
+        ("agreement", "accuracy"),
+        ("balanced accuracy", "balanced_accuracy"),
+        ("called entailed", "entailed_share"),
+    )
     rows = [
-        (name, *("-" if each is None else _figure(getattr(each, key)) for each in (before, after)))
-        for name, key in _FIGURES.items()
+        (
+            name,
+            *(
+                interval(key, None if each is None else getattr(each, key))
+                for each in (before, after)
+            ),
+        )
+        for name, key in figures
     ]
-    rows.append(("people call entailed", _figure(found.people_entailed), ""))
+    rows.append(("people call entailed", interval("", found.people_entailed), ""))
     rows.append((f"always {found.majority_label}", f"{found.majority:.3f}", ""))
     yield Table("", ("", "judge as it is", "calibrated"), tuple(rows)).as_text()
     for which, agreement in (("as it is", before), ("calibrated", after)):
@@ -222,7 +225,3 @@ def _table(found: TrafficCalibration, left_out: str) -> Iterator[str]:
             f"{found.calibration.slope:.2f}), fitted on {found.calibration.labels} labels"
         )
         yield "Calibrated figures are of records that the fit has not seen; intervals are of 95 %."
-
-
-def _figure(value: Estimate) -> str:
-    return f"{value.value:.3f} [{value.low:.3f}, {value.high:.3f}]"

@@ -10,6 +10,7 @@ from typing import Annotated, Final
 
 import typer
 
+from claimspan.cli.options import AsJson
 from claimspan.comparison.systems import system_names
 from claimspan.errors import ConfigError, NoRecordsError
 from claimspan.files.jsonl import other_kinds
@@ -41,14 +42,12 @@ class ReportFormat(StrEnum):
     JSON = "json"
 
 
-_ENDINGS: Final = {".md": ReportFormat.MARKDOWN, ".json": ReportFormat.JSON}
-"""The ending of a file to its format; every other one is a page."""
-
-_NAMES: Final = {
-    ReportFormat.HTML: "claimspan-report.html",
-    ReportFormat.MARKDOWN: "claimspan-report.md",
-    ReportFormat.JSON: "claimspan-report.json",
+_ENDINGS: Final = {
+    ReportFormat.HTML: ".html",
+    ReportFormat.MARKDOWN: ".md",
+    ReportFormat.JSON: ".json",
 }
+_NAME: Final = "claimspan-report"
 
 
 def report(
@@ -58,9 +57,7 @@ def report(
     ],
     output: Annotated[
         Path | None,
-        typer.Option(
-            "--output", "-o", help="The file to write.", show_default=_NAMES[ReportFormat.HTML]
-        ),
+        typer.Option("--output", "-o", help="The file to write.", show_default=f"{_NAME}.html"),
     ] = None,
     wanted: Annotated[
         ReportFormat | None,
@@ -75,15 +72,16 @@ def report(
     ] = None,
     show: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
     strict: Annotated[bool, typer.Option(help="Stop at the first line that is broken.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Turn traces or results into one HTML page that opens offline.
 
     Several files are several systems over the same dataset: the page compares them. Broken parts of
     a file are skipped and counted. The command fails with code 1 if a file has no record.
     """
-    chosen = wanted or _ENDINGS.get(output.suffix if output else "", ReportFormat.HTML)
-    output = output or Path(_NAMES[chosen])
+    by_ending = {ending: each for each, ending in _ENDINGS.items()}
+    chosen = wanted or by_ending.get(output.suffix if output else "", ReportFormat.HTML)
+    output = output or Path(_NAME + _ENDINGS[chosen])
     refuse_input(output, files, option="-o")
     links = None if trace_url is None else TraceLinks(trace_url)
     systems: list[ReportSystem] = []
@@ -116,9 +114,11 @@ def report(
         told = {"systems": figures} if len(figures) > 1 else next(iter(figures.values()))
         typer.echo(json.dumps({"report": str(output), **told}))
     else:
-        counts = [_counted(system) for system in systems]
-        if len(systems) > 1:
-            counts = [f"{_counted(system)} of {system.name}" for system in systems]
+        counts: list[str] = []
+        for system in systems:
+            n = len(system.entries)
+            of = f" of {system.name}" if len(systems) > 1 else ""
+            counts.append(f"{n} record{'' if n == 1 else 's'}{of}")
         typer.echo(visible(f"{output}: {', '.join(counts)}"))
     if show:
         typer.launch(output.resolve().as_uri())
@@ -142,11 +142,6 @@ def read_system(path: Path, name: str, skipped: Skipped) -> ReportSystem:
     if skipped.counts:
         typer.echo(visible(f"claimspan: {path} is damaged; skipped: {skipped}"), err=True)
     return ReportSystem(name, tuple(entries))
-
-
-def _counted(system: ReportSystem) -> str:
-    n = len(system.entries)
-    return f"{n} record{'' if n == 1 else 's'}"
 
 
 def _rendered(

@@ -7,10 +7,11 @@ import sqlite3
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated
 
 import typer
 
+from claimspan.cli.options import AsJson
 from claimspan.errors import ConfigError
 from claimspan.text.visible import visible
 from claimspan_tracing.remote import judge_spool
@@ -18,12 +19,6 @@ from claimspan_tracing.spool.place import check_place
 from claimspan_tracing.spool.store import VERSION
 
 __all__ = ["Contents", "spool"]
-
-BUSY_SECONDS: Final = 5.0
-"""How long the command waits for a process that writes."""
-
-DIGITS: Final = 8
-"""Of a trace id, as far as people read it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +46,7 @@ def spool(
             "no other process has. `claimspan worker --spool` goes on until it is stopped.",
         ),
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Show what waits in a spool, try dead letters again, and judge the rest."""
     judged: dict[str, int] | None = None
@@ -78,23 +73,20 @@ def _look(file: Path, *, retry_dead: bool) -> tuple[int, Contents]:
     if not file.is_file():
         raise ConfigError(f"there is no file {file}: give a file of Monitor(spool=...)")
     database = sqlite3.connect(
-        f"{file.absolute().as_uri()}?mode=rw", timeout=BUSY_SECONDS, isolation_level=None, uri=True
+        f"{file.absolute().as_uri()}?mode=rw", timeout=5.0, isolation_level=None, uri=True
     )
     try:
         if database.execute("PRAGMA user_version").fetchone()[0] != VERSION:
             raise ConfigError(f"{file} is no spool of version {VERSION}: give another file")
-        retried = _retry(database) if retry_dead else 0
+        retried = 0
+        if retry_dead:
+            retried = database.execute(
+                "UPDATE records SET state = 'waiting', owner = NULL, attempts = 0, "
+                "died_at = NULL, reason = '' WHERE state = 'dead'"
+            ).rowcount
         return retried, _contents(file, database)
     finally:
         database.close()
-
-
-def _retry(database: sqlite3.Connection) -> int:
-    changed = database.execute(
-        "UPDATE records SET state = 'waiting', owner = NULL, attempts = 0, died_at = NULL, "
-        "reason = '' WHERE state = 'dead'"
-    )
-    return changed.rowcount
 
 
 def _contents(file: Path, database: sqlite3.Connection) -> Contents:
@@ -124,7 +116,7 @@ def _show(contents: Contents, retried: int) -> None:
         typer.echo(f"the oldest has waited for {contents.oldest_seconds:.0f} s")
     for letter in contents.dead:
         reason = " ".join(letter["reason"].split())
-        typer.echo(visible(f"dead  {letter['trace_id'][:DIGITS]}  {reason}"))
+        typer.echo(visible(f"dead  {letter['trace_id'][:8]}  {reason}"))
     if retried:
         typer.echo(f"{retried} dead letters wait for another attempt")
 

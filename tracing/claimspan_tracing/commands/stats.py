@@ -12,6 +12,7 @@ from typing import Annotated, Final
 
 import typer
 
+from claimspan.cli.options import AsJson
 from claimspan.comparison.tables import Table
 from claimspan.errors import NoRecordsError
 from claimspan.evaluation.judgement import LOW_SCORE
@@ -45,15 +46,14 @@ LOST: Final = frozenset({*DROPPED, Status.THROTTLED, Status.OVER_BUDGET, Status.
 def stats(
     trace_file: Annotated[Path, typer.Argument(help="A file of OTLP JSON lines.")],
     by: Annotated[
-        str | None,
-        typer.Option(help="Group by `route`, or by an attribute of the root span."),
+        str | None, typer.Option(help="Group by `route`, or by an attribute of the root span.")
     ] = None,
     reweight: Annotated[
         bool,
         typer.Option("--reweight", help="Let evaluated records stand for lost ones of their rule."),
     ] = False,
     strict: Annotated[bool, typer.Option(help="Stop at the first line that is broken.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Estimate the mean scores of all traffic from the sampled part."""
     skipped = Skipped(trace_file, strict=strict)
@@ -113,12 +113,7 @@ class SampledRecord:
 
 
 def _read_sample(path: Path, by: str | None, skipped: Skipped) -> list[SampledRecord]:
-    """Every record of a file, grouped by ``route`` or by an attribute.
-
-    Raises:
-        ConfigError: The file cannot be read, or a part of it if reading is strict.
-        NoRecordsError: No span was evaluated by claimspan.
-    """
+    """Every record of a file, grouped by ``route`` or by an attribute."""
     name = semconv.GEN_AI_WORKFLOW_NAME if by == ROUTE else by
     records: dict[SpanKey, SampledRecord] = {}
     carriers: dict[SpanKey, SampledRecord] = {}
@@ -247,16 +242,17 @@ def _group(name: str, records: Sequence[SampledRecord], *, reweight: bool) -> Gr
     for record in records:
         if not record.is_evaluated:
             states[record.status or "without weight"].append(record)
+    statuses: dict[str, StatusCount] = {}
+    for state, found in sorted(states.items()):
+        missing = [record.share for record in found if record.is_lost]
+        statuses[state] = StatusCount(len(found), math.fsum(missing) / wanted if missing else None)
     return GroupStats(
         name=name,
         records=len(records),
         evaluated=len(evaluated),
         stand_for=math.fsum(stand_for),
         metrics={metric: estimate_mean(values[metric]) for metric in order if metric in values},
-        statuses={
-            state: StatusCount(len(found), _share(found, wanted))
-            for state, found in sorted(states.items())
-        },
+        statuses=statuses,
     )
 
 
@@ -273,11 +269,6 @@ def _inverse_response(
     return {reason: 1.0 + missing[reason] / weight for reason, weight in weights.items()}
 
 
-def _share(records: Sequence[SampledRecord], wanted: float) -> float | None:
-    lost = [record.share for record in records if record.is_lost]
-    return math.fsum(lost) / wanted if lost else None
-
-
 # --- tables for a terminal ----------------------------------------------------------------------
 
 
@@ -289,7 +280,12 @@ def _shown(group: GroupStats, title: str) -> Iterator[str]:
     )
     if group.metrics:
         means = tuple(
-            (_text(name), f"{found.n:,}", f"{found.mean:.3f}", _interval(found))
+            (
+                *(_text(name), f"{found.n:,}", f"{found.mean:.3f}"),
+                "too few"
+                if found.low is None or found.high is None
+                else f"{found.low:.3f} to {found.high:.3f}",
+            )
             for name, found in group.metrics.items()
         )
         yield Table("", ("metric", "n", "mean", "95 % interval"), means).as_text()
@@ -302,11 +298,6 @@ def _shown(group: GroupStats, title: str) -> Iterator[str]:
             for status, count in group.statuses.items()
         )
         yield Table("", ("not evaluated", "records", "share of the weight"), states).as_text()
-
-
-def _interval(found: Estimate) -> str:
-    is_known = found.low is not None and found.high is not None
-    return f"{found.low:.3f} to {found.high:.3f}" if is_known else "too few"
 
 
 def _text(text: str) -> str:
