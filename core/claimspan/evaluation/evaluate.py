@@ -213,11 +213,7 @@ MADE_TO_AGREE: Final = "verdicts that contradicted others, and gave way"
 
 
 def judge_for(selection: Selection, judge: JudgeLike | None) -> Judge:
-    """Return the judge that an option stands for, if it can judge the chosen metrics.
-
-    Raises:
-        ConfigError: It is no judge, or a criterion needs a language model.
-    """
+    """The judge that an option stands for; a ``ConfigError`` if it cannot judge the criteria."""
     found = judge_of(judge)
     if selection.criteria and not isinstance(found, CriteriaJudge):
         raise ConfigError(

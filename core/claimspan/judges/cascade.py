@@ -46,25 +46,13 @@ class Thresholds(BaseModel):
         return self
 
     def accepts(self, verdict: Verdict | None) -> bool:
-        """Tells whether a verdict is accepted without the strong judge.
-
-        Args:
-            verdict: The cheap judge's verdict; one without probabilities, or None, is not accepted.
-        """
+        """Whether the strong judge is spared; never for a verdict without probabilities."""
         if verdict is None or verdict.entailed is None:
             return False
         return self.accepts_label(verdict.label, verdict.entailed)
 
     def accepts_label(self, label: Label, entailed: float) -> bool:
-        """Tells whether a label is accepted at this p(entailed).
-
-        Args:
-            label: The most probable label.
-            entailed: Probability of ``Label.ENTAILED``, 0 to 1.
-
-        Returns:
-            False as well if the label and the probability point to different sides.
-        """
+        """Whether a label is accepted at p(entailed); not if the two point to different sides."""
         return entailed >= self.high if label is Label.ENTAILED else entailed <= self.low
 
 
@@ -128,11 +116,7 @@ class CascadeJudge(SparseJudge):
         return f"{versions[0]}>{self.thresholds.low:g}-{self.thresholds.high:g}>{versions[1]}"
 
     def check_budget(self, budget: Budget) -> None:
-        """Checks that both judges can keep to a budget, if they have such a check.
-
-        Raises:
-            ConfigError: One of them cannot.
-        """
+        """As ``BudgetedJudge.check_budget``, of both judges, if they have such a check."""
         for judge in (self.cheap, self.strong):
             if isinstance(judge, BudgetedJudge):
                 judge.check_budget(budget)
@@ -247,10 +231,7 @@ async def _check_cells(
     cells: Collection[Cell],
     question: str | None,
 ) -> VerdictMatrix:
-    """Returns verdicts on at least these cells, from a judge of either protocol.
-
-    A judge without ``check_cells`` checks the smallest matrix that contains the cells.
-    """
+    """Verdicts on at least these cells, by the smallest matrix with them from a dense judge."""
     # An LLM judge puts cells of several rows into one call, which separate matrices would prevent.
     if isinstance(judge, SparseJudge):
         return await judge.check_cells(claims, references, cells, question=question)

@@ -45,11 +45,7 @@ class ContextCoverage(BaseModel):
 
 
 def coverage(matrix: VerdictMatrix) -> ContextCoverage:
-    """Compute the coverage of the facts by the chunks.
-
-    Args:
-        matrix: Claims of the ground truth against chunks, shape ``(n_facts, n_chunks)``.
-    """
+    """The coverage of the facts by the chunks, of a matrix of shape ``(n_facts, n_chunks)``."""
     chunks = range(matrix.n_references)
     all_chunks = () if matrix.has_unseen else chunks
     return ContextCoverage(

@@ -70,11 +70,7 @@ class LiteLLMChat:
         )
 
     async def complete(self, request: ChatRequest) -> ChatReply:
-        """Sends one request; errors of the provider's client come through.
-
-        Raises:
-            ReplyError: The response holds no reply.
-        """
+        """Sends one request; errors of the provider's client come through."""
         try:
             response = await self._complete(
                 model=self.model,

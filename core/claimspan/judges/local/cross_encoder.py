@@ -243,7 +243,6 @@ class CrossEncoder:
         return Reading([each.logits for each in of_pairs], [each.cut for each in of_pairs])
 
     def _computed(self, pairs: Sequence[TextPair], stop: Stop) -> dict[TextPair, PairLogits]:
-        """Runs the model on pairs that are all different, and remembers what it says of them."""
         encoded = [self._encode(pair, stop) for pair in pairs]
         computed: dict[TextPair, PairLogits] = {}
         lengths = [len(each.ids) for each in encoded]
@@ -264,7 +263,6 @@ class CrossEncoder:
             return self._tokenizer.encode(*map(encodable, pair))  # no half of a surrogate pair
 
     def _run(self, batch: Sequence[_Encoding]) -> list[list[float]]:
-        """Runs the model on one batch, padded with zeros to its longest pair."""
         import numpy as np
 
         longest = max(len(each.ids) for each in batch)

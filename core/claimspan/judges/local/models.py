@@ -37,11 +37,7 @@ _SHA256: Final = {
 
 
 def bundled_files() -> ModelFiles:
-    """Returns the files of the network, with the digests of the published ones.
-
-    Raises:
-        MissingExtraError: The weights are not installed.
-    """
+    """The files of the network, with the digests of the published ones."""
     try:
         from claimspan_local_weights import FOLDER
     except ImportError as error:
@@ -50,7 +46,7 @@ def bundled_files() -> ModelFiles:
 
 
 def bundled_combination() -> VerdictRegression:
-    """Returns the fitted combination of the network's logits with the lexical evidence."""
+    """The fitted combination of the network's logits with the lexical evidence."""
     return VerdictRegression.read(Path(__file__).parent / "combination.json")
 
 
@@ -113,7 +109,7 @@ def find_pretrained(model: str) -> PretrainedModel:
 
 
 def _from_hub(model: str) -> Callable[[str], Path | None]:
-    """Returns a function that downloads a file by name; None if the model lacks the file."""
+    """A function that downloads a file by name; None if the model lacks the file."""
     try:
         import huggingface_hub
         from huggingface_hub.errors import (
@@ -159,7 +155,6 @@ def _labels(model: str, config: Path) -> tuple[Label, ...]:
 
 
 def _label(name: str) -> Label | None:
-    """Reads a label as model authors spell it: ``ENTAILMENT``, ``not_entailment``, ``neutral``."""
     lowered = name.lower()
     if lowered.startswith("entail"):
         return Label.ENTAILED

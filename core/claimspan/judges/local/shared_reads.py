@@ -71,7 +71,7 @@ class SharedReads:
             begun = [each for each in begun if each.is_open()]
 
     def _oldest(self, begun: list[_Record], stop: Stop) -> list[_Record]:
-        """Returns the records of the next turn; begins others if their pairs leave room."""
+        """The records of the next turn; begins others if their pairs leave room."""
         turn: list[_Record] = []
         n_pairs = 0
         while n_pairs < _FULL and (len(turn) < len(begun) or self._waiting):
