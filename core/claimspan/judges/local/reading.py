@@ -8,6 +8,7 @@ import re
 from collections.abc import Generator, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias, cast
 
@@ -22,7 +23,7 @@ from claimspan.judges.lexical.cells import (
     wanted_of,
 )
 from claimspan.judges.local.background import Stop
-from claimspan.judges.local.cross_encoder import Reading, TextPair
+from claimspan.judges.local.cross_encoder import PairLogits, TextPair
 from claimspan.judges.protocol import AnswerText, Cell
 from claimspan.quantities import (
     StatedValues,
@@ -303,7 +304,7 @@ class Decided(NamedTuple):
     """Number of these whose texts are longer than the model reads."""
 
 
-Reads: TypeAlias = Generator[Sequence[TextPair], Reading, Decided]
+Reads: TypeAlias = Generator[Sequence[TextPair], Sequence[PairLogits], Decided]
 """Yields the pairs to read next, is sent what the model says of them, and returns the verdicts."""
 
 
@@ -359,9 +360,9 @@ def bundled_verdicts(regression: VerdictRegression, asked: Question, stop: Stop)
     rows = _rows(asked, passages, quoted)
     while pairs := {cell: pair for cell, pair in _next_pairs(rows, passages, read)}:
         found = yield list(pairs.values())
-        n_read, n_cut = n_read + len(pairs), n_cut + sum(found.cut)
-        for cell, logits in zip(pairs, found.logits, strict=True):
-            verdicts[cell] = regression.verdict(cell_features(asked.lexical[cell], logits))
+        n_read, n_cut = n_read + len(pairs), n_cut + sum(each.cut for each in found)
+        for cell, each in zip(pairs, found, strict=True):
+            verdicts[cell] = regression.verdict(cell_features(asked.lexical[cell], each.logits))
         for row in rows:
             for cell in row.next_cells():
                 row.note(verdicts[cell].entailed or 0.0)
@@ -376,13 +377,13 @@ def pretrained_verdicts(labels: Sequence[Label], asked: Question, stop: Stop) ->
         (i, j): [(window, asked.claims[i]) for window in passages[j].windows or [""]]
         for i, j in asked.lexical
     }
-    found = yield [pair for pairs in shown.values() for pair in pairs]
-    logits, cut = iter(found.logits), iter(found.cut)
+    found = iter((yield [pair for pairs in shown.values() for pair in pairs]))
     verdicts: Verdicts = {}
     n_cut = 0
     for cell, pairs in shown.items():
-        verdicts[cell] = _best_window_verdict([next(logits) for _ in pairs], labels)
-        n_cut += any([next(cut) for _ in pairs])
+        windows = list(islice(found, len(pairs)))
+        verdicts[cell] = _best_window_verdict([each.logits for each in windows], labels)
+        n_cut += any(each.cut for each in windows)
     return Decided(verdicts, len(verdicts), n_cut)
 
 
