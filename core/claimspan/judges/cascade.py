@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from functools import partial
+from itertools import product
 from typing import Final
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -22,6 +23,7 @@ from claimspan.judges.protocol import (
     CriteriaJudge,
     Judge,
     SparseJudge,
+    matrix_of_cells,
 )
 from claimspan.verdicts import Claim, Label, Verdict, VerdictMatrix
 
@@ -176,14 +178,8 @@ class CascadeJudge(SparseJudge):
         """The cheap verdicts, and those of the strong judge in the cells that are not sure."""
         unsure = {(i, j) for i, j in cells if not self.thresholds.accepts(cheap[i][j])}
         strong = await ask(unsure) if unsure else cheap
-        rows = [
-            [
-                (strong if (i, j) in unsure else cheap)[i][j] if (i, j) in cells else None
-                for j in range(cheap.n_references)
-            ]
-            for i in range(len(cheap))
-        ]
-        return VerdictMatrix.of(rows, cheap.n_references)
+        found = {(i, j): (strong if (i, j) in unsure else cheap)[i][j] for i, j in cells}
+        return matrix_of_cells(found, *cheap.shape)
 
     async def _cheap_with_context(
         self,
@@ -235,14 +231,11 @@ async def _check_cells(
     # An LLM judge puts cells of several rows into one call, which separate matrices would prevent.
     if isinstance(judge, SparseJudge):
         return await judge.check_cells(claims, references, cells, question=question)
-    if not cells:
-        return VerdictMatrix.of([[None] * len(references) for _ in claims], len(references))
-    rows, columns = sorted({i for i, _ in cells}), sorted({j for _, j in cells})
-    smallest = await judge.check(
-        [claims[i] for i in rows], [references[j] for j in columns], question=question
-    )
-    whole: list[list[Verdict | None]] = [[None] * len(references) for _ in claims]
-    for i, row in zip(rows, smallest.rows, strict=True):
-        for j, verdict in zip(columns, row, strict=True):
-            whole[i][j] = verdict
-    return VerdictMatrix.of(whole, len(references))
+    found: dict[Cell, Verdict | None] = {}
+    if cells:
+        rows, columns = sorted({i for i, _ in cells}), sorted({j for _, j in cells})
+        smallest = await judge.check(
+            [claims[i] for i in rows], [references[j] for j in columns], question=question
+        )
+        found = dict(zip(product(rows, columns), smallest.verdicts(), strict=True))
+    return matrix_of_cells(found, len(claims), len(references))

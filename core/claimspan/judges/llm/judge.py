@@ -24,7 +24,7 @@ from claimspan.judges.llm.extraction import Extraction, Extractor
 from claimspan.judges.llm.grading import Grader
 from claimspan.judges.llm.openai_chat import OpenAIChat, trusts_environment
 from claimspan.judges.llm.replies import claims_schema, grades_schema, verdicts_schema
-from claimspan.judges.protocol import Cell, Grade, SparseJudge
+from claimspan.judges.protocol import Cell, Grade, SparseJudge, matrix_of_cells
 from claimspan.judges.verdict_cache import VerdictCache, content_key
 from claimspan.quantities import VALUES_VERSION
 from claimspan.records import RagRecord
@@ -223,9 +223,7 @@ class ModelJudge(SparseJudge):
         found = await self._checker.decide(
             claims, references, cells, Context.of(context, references), question
         )
-        columns = range(len(references) + 1)
-        rows = [[found.get((i, j)) for j in columns] for i in range(len(claims))]
-        return VerdictMatrix.of(rows, len(columns))
+        return matrix_of_cells(found, len(claims), len(references) + 1)
 
     async def grade(self, criteria: Sequence[Criterion], record: RagRecord) -> list[Grade]:
         """As ``CriteriaJudge.grade``, with one call; fails only if no grade was decided before.
