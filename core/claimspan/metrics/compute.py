@@ -153,7 +153,7 @@ def matrices_of_labels(
 
 
 def _column(labels: Labels | None) -> VerdictMatrix | None:
-    return None if labels is None else VerdictMatrix.of([[_verdict(each)] for each in labels], 1)
+    return _table(None if labels is None else [[each] for each in labels], 1)
 
 
 def _table(table: Sequence[Labels] | None, n_chunks: int) -> VerdictMatrix | None:
