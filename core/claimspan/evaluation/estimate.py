@@ -64,8 +64,6 @@ class Estimate(BaseModel):
     """Completion tokens of the replies alone."""
 
     output_tokens_with_reasoning: int
-    """Completion tokens with those of reasoning."""
-
     max_reasoning_tokens_per_call: int
     """Completion tokens that reasoning can take in any call; 0 for a model that does not reason."""
 

@@ -104,7 +104,6 @@ class Truths:
     """
 
     matrices: VerdictMatrices
-    """The verdicts."""
 
     # Cached, since several of the formulas read each of them.
 

@@ -142,7 +142,6 @@ class Endpoint:
     """Asks one chat model for any event loop and any number of records at once."""
 
     def __init__(self, model: ChatModel, settings: Settings) -> None:
-        """Set what holds for every call."""
         self.model: Final = model
         self.traits: Final[Traits] = traits_of(model)
         self.dialect: Final = Dialect(model.model, settings, self.traits)
@@ -328,8 +327,6 @@ class Endpoint:
 
 
 class _Call:
-    """One call, from its first request to the last, and its reservation."""
-
     def __init__(self, endpoint: Endpoint, prompt: Prompt) -> None:
         self.n_requests = 0
         self._waited = 0.0

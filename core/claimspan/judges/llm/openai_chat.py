@@ -148,7 +148,6 @@ def _address(host: str) -> _Address | None:
 
 
 def _inside(address: _Address) -> list[ipaddress.IPv4Address]:
-    """The IPv4 addresses that an IPv6 address leads to."""
     if isinstance(address, ipaddress.IPv4Address):
         return []
     found = [address.ipv4_mapped, address.sixtofour, *(address.teredo or ())]

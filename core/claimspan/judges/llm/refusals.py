@@ -52,11 +52,7 @@ class Refusal(NamedTuple):
     """The server's words, as they came: they may quote the prompt or the key."""
 
     param: str = ""
-    """The parameter that the server names."""
-
     code: str = ""
-    """The server's code of the error."""
-
     wait: float = 0.0
     """Seconds that the server asks to wait; 0 or less if it does not."""
 

@@ -180,7 +180,6 @@ class NativeCode:
     """
 
     def __init__(self) -> None:
-        """Counts no thread yet."""
         self._has_ended = False
         self._begin_anew()
         call_last_at_exit(self.end)

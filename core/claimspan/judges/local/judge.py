@@ -312,8 +312,6 @@ class LocalJudge(SparseJudge):
 
 
 class _Loaded(NamedTuple):
-    """A cross-encoder, and what turns its logits into verdicts."""
-
     encoder: CrossEncoder
     verdicts: Callable[[Question, Stop], Reads]
 

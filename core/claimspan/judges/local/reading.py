@@ -162,7 +162,6 @@ class Passage:
     """A reference, cut into sentences once, to be read for many claims."""
 
     def __init__(self, text: str, language: str) -> None:
-        """Cuts a reference into sentences."""
         self._written = [each.split() for each in every_sentence(text, language)]
         self.sentences = [
             " ".join(words) for each in self._written for words in _cut(each, _READ.chosen)
@@ -325,11 +324,7 @@ class _Values(NamedTuple):
 
 @dataclass
 class _Row:
-    """A claim in one block, and how far its references are read."""
-
     claim: Wanted
-    """The words of the claim."""
-
     cells: list[Cell]
     """The cells to read, the most promising first."""
 
@@ -397,7 +392,6 @@ def _passages(asked: Question, stop: Stop) -> dict[int, Passage]:
 
 
 def _rows(asked: Question, passages: Mapping[int, Passage], quoted: Set[Cell]) -> list[_Row]:
-    """The cells that the model has to decide, by claim and block."""
     rows: list[_Row] = []
     for block in blocks_of(asked.lexical):
         for i in block.claims:

@@ -38,7 +38,6 @@ class SharedReads:
     """The records that wait for the model of one judge."""
 
     def __init__(self, thread: InferenceThread) -> None:
-        """Has no record yet."""
         self._thread = thread
         self._waiting: deque[_Record] = deque()
 
