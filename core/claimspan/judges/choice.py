@@ -45,16 +45,24 @@ _OPTIONS_VARIABLE: Final = "CLAIMSPAN_JUDGE_OPTIONS"
 """Environment variable with options of that judge: ``"seed=1 call_seconds=120"``, with quotation
 marks as in a shell."""
 
+_TEXTS: Final = "an object of texts, as JSON"
 OPTIONS: Final[Mapping[str, tuple[str, tuple[type, ...]]]] = {
-    **dict.fromkeys(("base_url", "api_key", "provider", "instructions"), ("a text", (str,))),
-    **dict.fromkeys(("headers", "query"), ("an object of texts, as JSON", (dict,))),
-    **dict.fromkeys(("trust_env", "logprobs", "exact_schema"), ("true or false", (bool,))),
+    "base_url": ("a text", (str,)),
+    "api_key": ("a text", (str,)),
+    "headers": (_TEXTS, (dict,)),
+    "query": (_TEXTS, (dict,)),
+    "provider": ("a text", (str,)),
+    "trust_env": ("true or false", (bool,)),
     "extraction": ("direct or reasoned", (str,)),
+    "instructions": ("a text", (str,)),
     "chunks_per_call": ("a whole number or null", (int, type(None))),
-    **dict.fromkeys(
-        ("top_logprobs", "concurrency", "reasoning_tokens", "seed"), ("a whole number", (int,))
-    ),
+    "logprobs": ("true or false", (bool,)),
+    "top_logprobs": ("a whole number", (int,)),
+    "exact_schema": ("true or false", (bool,)),
+    "concurrency": ("a whole number", (int,)),
     "call_seconds": ("a number", (int, float)),
+    "reasoning_tokens": ("a whole number", (int,)),
+    "seed": ("a whole number", (int,)),
 }
 """Arguments of judges that an option may set, each with what it takes, in words and as types; every
 other option is a field of the requests."""
