@@ -65,9 +65,12 @@ class Usage(BaseModel):
 
     def beyond(self, other: Usage) -> Usage:
         """This usage less another, field by field; the time is left out."""
-        pairs = zip(dict(self).items(), dict(other).values(), strict=True)
-        left = {name: max(0, mine - its) for (name, mine), its in pairs}
-        return Usage(**{**left, "seconds": 0.0})
+        return Usage(
+            calls=max(0, self.calls - other.calls),
+            input_tokens=max(0, self.input_tokens - other.input_tokens),
+            output_tokens=max(0, self.output_tokens - other.output_tokens),
+            cost_usd=max(0.0, self.cost_usd - other.cost_usd),
+        )
 
 
 class Meter:
