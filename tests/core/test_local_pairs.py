@@ -17,7 +17,7 @@ from claimspan.judges.local.cross_encoder import (
     CrossEncoder,
     KnownLogits,
     PairCounts,
-    Reading,
+    PairLogits,
     TextPair,
 )
 from claimspan.judges.local.judge import LocalJudge
@@ -41,7 +41,7 @@ class CountingEncoder(CrossEncoder):
         super().__init__(bundled_files())
         self.sizes = list[int]()
 
-    def read(self, pairs: Sequence[TextPair], stop: Stop = never) -> Reading:
+    def read(self, pairs: Sequence[TextPair], stop: Stop = never) -> list[PairLogits]:
         self.sizes.append(len(pairs))
         return super().read(pairs, stop)
 
@@ -110,7 +110,7 @@ def test_logits_are_known_exactly_until_their_memory_is_used_up() -> None:
     known = KnownLogits(max_bytes=600)
     logits = [0.1, -2.5, 7.25, 1e-3]
     for pair in PAIRS:
-        known.put(pair, logits, cut=True)
+        known.put(pair, PairLogits(logits, cut=True))
         assert known.get(PAIRS[0]) or pair == PAIRS[2]
 
     assert len(known) == 2
@@ -123,14 +123,14 @@ def test_logits_are_known_exactly_until_their_memory_is_used_up() -> None:
 
 def test_two_pairs_with_the_same_letters_are_not_taken_for_one() -> None:
     known = KnownLogits()
-    known.put(("ab", "c"), [1.0], cut=False)
+    known.put(("ab", "c"), PairLogits([1.0], cut=False))
 
     assert known.get(("a", "bc")) is None
 
 
 def _reads(pairs: Sequence[TextPair]) -> Reads:
     found = yield pairs
-    return Decided({}, len(found.logits), sum(found.cut))
+    return Decided({}, len(found), sum(each.cut for each in found))
 
 
 def test_records_that_are_judged_at_once_share_their_batches() -> None:

@@ -147,13 +147,8 @@ class Budget:
     async def reserve(self, maximum: Usage) -> AsyncGenerator[Reservation]:
         """Reserves the upper bound of what a call can cost, and books its cost after the block.
 
-        Waits while reservations of other calls leave no room.
-
-        Args:
-            maximum: Upper bound of what the call can cost.
-
-        Yields:
-            The reservation; the block sets its ``spent`` to the cost of the call.
+        Waits while reservations of other calls leave no room. The block sets the ``spent`` of the
+        reservation to the cost of the call.
 
         Raises:
             BudgetExceededError: The call could exceed a limit.
@@ -172,11 +167,7 @@ class Budget:
                 await self._shared.settle(day, key, reservation.spent)
 
     async def check(self) -> None:
-        """Checks that something is left, for a judge that reserves nothing by itself.
-
-        Raises:
-            BudgetExceededError: The budget of the day, or of any record, is used up.
-        """
+        """Checks that something is left, for a judge that reserves nothing by itself."""
         _check("a record", self._record_limits, _LEAST)
         day = self._today()
         _check("a day", self._day_limits, self._own.spent(day) + _LEAST)
@@ -280,8 +271,7 @@ def _check(scope: str, limits: Limits, total: Usage) -> None:
 class _SharedCount:
     """The count of processes together: calls their store on a thread of its own.
 
-    If the store fails, it goes without. What could not be booked is kept, and booked when the store
-    is back.
+    If the store fails, it goes without. What could not be booked is kept, and booked later.
     """
 
     def __init__(self, store: BudgetStore, limits: Limits) -> None:
@@ -298,10 +288,7 @@ class _SharedCount:
         self._next_log = 0.0
 
     async def reserve(self, day: int, key: str, maximum: Usage) -> Admission | None:
-        """Enter a reservation; None if the store is away, so that the own count decides.
-
-        A caller that is cancelled meanwhile has to ``settle``.
-        """
+        """Enter a reservation, or None; a caller that is cancelled meanwhile has to ``settle``."""
         return await self._off_loop(lambda: self._store.reserve(day, key, maximum, self._limits))
 
     async def settle(self, day: int, key: str, spent: Usage) -> None:
@@ -310,7 +297,6 @@ class _SharedCount:
         await self._off_loop(lambda: None)
 
     async def spent_later(self, day: int) -> Usage | None:
-        """As ``spent``, without blocking the event loop."""
         return await self._off_loop(lambda: self._store.spent(day))
 
     def spent(self, day: int) -> Usage | None:

@@ -116,7 +116,6 @@ class Account:
     """
 
     def __init__(self) -> None:
-        """Begin with nothing."""
         self.spent = Usage()
         self._open: dict[str, Usage] = {}
         self._reserved = Usage()
@@ -147,7 +146,6 @@ class MemoryBudgetStore:
     """Counts within one process, from zero; the default."""
 
     def __init__(self) -> None:
-        """Create an empty store."""
         self._lock = threading.Lock()
         self._days: dict[int, Account] = {}
 

@@ -7,7 +7,7 @@ makes up replies. So the calls and prompts counted are the ones that the evaluat
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from pydantic import BaseModel, ConfigDict, JsonValue
@@ -64,8 +64,6 @@ class Estimate(BaseModel):
     """Completion tokens of the replies alone."""
 
     output_tokens_with_reasoning: int
-    """Completion tokens with those of reasoning."""
-
     max_reasoning_tokens_per_call: int
     """Completion tokens that reasoning can take in any call; 0 for a model that does not reason."""
 
@@ -87,17 +85,8 @@ async def aestimate(
 
     A question that several records share is asked once, so the estimates of parts do not add up to
     the estimate of the whole. A sentence is taken for one claim: models that split finely find up
-    to 2 or 3.
-
-    Args:
-        records: The records to evaluate.
-        judge: The judge to evaluate them with; it sends nothing. ``LexicalJudge`` and
-            ``LocalJudge`` make no call.
-        metrics: The metrics to measure, as in ``aevaluate``: others cost nothing.
-        progress: As in ``evaluate_many``.
-
-    Returns:
-        The expected calls, tokens and price.
+    to 2 or 3. The judge sends nothing; ``LexicalJudge`` and ``LocalJudge`` make no call. Metrics
+    that are not chosen cost nothing. ``progress`` is as in ``evaluate_many``.
 
     Raises:
         ConfigError: The cost of such a judge is not known, or it cannot judge by the criteria.
@@ -152,17 +141,27 @@ class _Rehearsal:
 
     async def complete(self, request: ChatRequest) -> ChatReply:
         asked: dict[str, dict[str, str]] = json.loads(request.messages[-1]["content"])
+        reply: dict[str, JsonValue] = {}
         if "sentences" in asked:
-            reply = _claims(asked["sentences"], asked.get("at_most"))
+            # One claim a sentence, as long as it.
+            sentences, at_most = asked["sentences"], asked.get("at_most")
+            claims: list[JsonValue] = [
+                {"sentence": int(n), "text": text} for n, text in sentences.items()
+            ]
             if '"notes"' in request.messages[0]["content"]:
-                reply = {"notes": " ".join(asked["sentences"].values()), **reply}
+                reply["notes"] = " ".join(sentences.values())
+            reply["claims"] = claims[:at_most] if isinstance(at_most, int) else claims
         elif "criteria" in asked:
-            reply = _grades(asked["criteria"])
+            # A grade of any scale has a token or two.
+            grade: dict[str, JsonValue] = {"reason": REASON, "grade": CANNOT_TELL}
+            reply["grades"] = [{"criterion": each, **grade} for each in asked["criteria"]]
         else:
-            # The passages of a check may have one more label, for all of them together.
+            # The passages of a check may have one more label, for all of them together. Every label
+            # is one letter, so which one makes no difference to the tokens.
             together = asked.get("together")
             labelled = [*asked["references"], *([] if together is None else [str(together)])]
-            reply = _verdicts(asked["claims"], labelled)
+            labels: list[JsonValue] = [f"{each}:N" for each in labelled]
+            reply["verdicts"] = [{"claim": each, "labels": labels} for each in asked["claims"]]
         # A reply counts only with the id of its call.
         reply["call"] = str(asked["call"])
         content = json.dumps(reply, ensure_ascii=False, separators=(",", ":"))
@@ -173,21 +172,3 @@ class _Rehearsal:
             schema
         )
         return ChatReply(content, None, sent, count_tokens(content))
-
-
-def _claims(sentences: Mapping[str, str], at_most: object) -> dict[str, JsonValue]:
-    """One claim a sentence, as long as it."""
-    claims: list[JsonValue] = [{"sentence": int(n), "text": text} for n, text in sentences.items()]
-    return {"claims": claims[:at_most] if isinstance(at_most, int) else claims}
-
-
-def _verdicts(claims: Mapping[str, str], labelled: Sequence[str]) -> dict[str, JsonValue]:
-    # Every label is one letter, so which one makes no difference to the tokens.
-    labels: list[JsonValue] = [f"{each}:N" for each in labelled]
-    return {"verdicts": [{"claim": each, "labels": labels} for each in claims]}
-
-
-def _grades(criteria: Iterable[str]) -> dict[str, JsonValue]:
-    # Of any scale; a grade has a token or two.
-    grade: dict[str, JsonValue] = {"reason": REASON, "grade": CANNOT_TELL}
-    return {"grades": [{"criterion": each, **grade} for each in criteria]}

@@ -213,11 +213,7 @@ MADE_TO_AGREE: Final = "verdicts that contradicted others, and gave way"
 
 
 def judge_for(selection: Selection, judge: JudgeLike | None) -> Judge:
-    """Return the judge that an option stands for, if it can judge the chosen metrics.
-
-    Raises:
-        ConfigError: It is no judge, or a criterion needs a language model.
-    """
+    """The judge that an option stands for; a ``ConfigError`` if it cannot judge the criteria."""
     found = judge_of(judge)
     if selection.criteria and not isinstance(found, CriteriaJudge):
         raise ConfigError(
@@ -260,18 +256,10 @@ async def aevaluate_many(
 ) -> Evaluations:
     """Evaluate many records; a judge that fails on one does not stop the others.
 
-    Args:
-        records: The records, each as in ``aevaluate``; or a DataFrame of pandas, a Table of
-            pyarrow, or a Dataset of Hugging Face, with a record in each row.
-        judge: As in ``aevaluate``.
-        metrics: As in ``aevaluate``.
-        thresholds: As in ``aevaluate``.
-        undefined: As in ``aevaluate``.
-        max_claims: As in ``aevaluate``.
-        concurrency: Records under evaluation at once.
-        progress: Show a bar on standard error; None shows it on a terminal, if rich is installed.
-        budget: As in ``aevaluate``.
-        columns: As in ``aevaluate``.
+    ``records`` are records, each as in ``aevaluate``; or a DataFrame of pandas, a Table of pyarrow,
+    or a Dataset of Hugging Face, with a record in each row. ``concurrency`` of them are evaluated
+    at once. ``progress`` shows a bar on standard error; None shows it on a terminal, if rich is
+    installed. The other arguments are those of ``aevaluate``.
 
     Returns:
         One evaluation per record, in order. If the judge failed, it has no metrics, and its
@@ -306,11 +294,7 @@ async def aevaluate_many(
 
 
 async def _evaluation_or_error(
-    record: RagRecord,
-    judge: Judge,
-    selection: Selection,
-    undefined: Undefined,
-    max_claims: int,
+    record: RagRecord, judge: Judge, selection: Selection, undefined: Undefined, max_claims: int
 ) -> Evaluation:
     started = time.perf_counter()
     with metered() as meter:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from functools import partial
+from itertools import product
 from typing import Final
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -22,6 +23,7 @@ from claimspan.judges.protocol import (
     CriteriaJudge,
     Judge,
     SparseJudge,
+    matrix_of_cells,
 )
 from claimspan.verdicts import Claim, Label, Verdict, VerdictMatrix
 
@@ -46,25 +48,13 @@ class Thresholds(BaseModel):
         return self
 
     def accepts(self, verdict: Verdict | None) -> bool:
-        """Tells whether a verdict is accepted without the strong judge.
-
-        Args:
-            verdict: The cheap judge's verdict; one without probabilities, or None, is not accepted.
-        """
+        """Whether the strong judge is spared; never for a verdict without probabilities."""
         if verdict is None or verdict.entailed is None:
             return False
         return self.accepts_label(verdict.label, verdict.entailed)
 
     def accepts_label(self, label: Label, entailed: float) -> bool:
-        """Tells whether a label is accepted at this p(entailed).
-
-        Args:
-            label: The most probable label.
-            entailed: Probability of ``Label.ENTAILED``, 0 to 1.
-
-        Returns:
-            False as well if the label and the probability point to different sides.
-        """
+        """Whether a label is accepted at p(entailed); not if the two point to different sides."""
         return entailed >= self.high if label is Label.ENTAILED else entailed <= self.low
 
 
@@ -128,11 +118,7 @@ class CascadeJudge(SparseJudge):
         return f"{versions[0]}>{self.thresholds.low:g}-{self.thresholds.high:g}>{versions[1]}"
 
     def check_budget(self, budget: Budget) -> None:
-        """Checks that both judges can keep to a budget, if they have such a check.
-
-        Raises:
-            ConfigError: One of them cannot.
-        """
+        """As ``BudgetedJudge.check_budget``, of both judges, if they have such a check."""
         for judge in (self.cheap, self.strong):
             if isinstance(judge, BudgetedJudge):
                 judge.check_budget(budget)
@@ -192,14 +178,8 @@ class CascadeJudge(SparseJudge):
         """The cheap verdicts, and those of the strong judge in the cells that are not sure."""
         unsure = {(i, j) for i, j in cells if not self.thresholds.accepts(cheap[i][j])}
         strong = await ask(unsure) if unsure else cheap
-        rows = [
-            [
-                (strong if (i, j) in unsure else cheap)[i][j] if (i, j) in cells else None
-                for j in range(cheap.n_references)
-            ]
-            for i in range(len(cheap))
-        ]
-        return VerdictMatrix.of(rows, cheap.n_references)
+        found = {(i, j): (strong if (i, j) in unsure else cheap)[i][j] for i, j in cells}
+        return matrix_of_cells(found, *cheap.shape)
 
     async def _cheap_with_context(
         self,
@@ -247,21 +227,15 @@ async def _check_cells(
     cells: Collection[Cell],
     question: str | None,
 ) -> VerdictMatrix:
-    """Returns verdicts on at least these cells, from a judge of either protocol.
-
-    A judge without ``check_cells`` checks the smallest matrix that contains the cells.
-    """
+    """Verdicts on at least these cells, by the smallest matrix with them from a dense judge."""
     # An LLM judge puts cells of several rows into one call, which separate matrices would prevent.
     if isinstance(judge, SparseJudge):
         return await judge.check_cells(claims, references, cells, question=question)
-    if not cells:
-        return VerdictMatrix.of([[None] * len(references) for _ in claims], len(references))
-    rows, columns = sorted({i for i, _ in cells}), sorted({j for _, j in cells})
-    smallest = await judge.check(
-        [claims[i] for i in rows], [references[j] for j in columns], question=question
-    )
-    whole: list[list[Verdict | None]] = [[None] * len(references) for _ in claims]
-    for i, row in zip(rows, smallest.rows, strict=True):
-        for j, verdict in zip(columns, row, strict=True):
-            whole[i][j] = verdict
-    return VerdictMatrix.of(whole, len(references))
+    found: dict[Cell, Verdict | None] = {}
+    if cells:
+        rows, columns = sorted({i for i, _ in cells}), sorted({j for _, j in cells})
+        smallest = await judge.check(
+            [claims[i] for i in rows], [references[j] for j in columns], question=question
+        )
+        found = dict(zip(product(rows, columns), smallest.verdicts(), strict=True))
+    return matrix_of_cells(found, len(claims), len(references))

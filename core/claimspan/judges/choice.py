@@ -71,11 +71,7 @@ _PRICES: Final = ("input_price", "output_price")
 
 
 def environment_options() -> dict[str, JsonValue]:
-    """The options that ``CLAIMSPAN_JUDGE_OPTIONS`` has for the judge of ``CLAIMSPAN_JUDGE``.
-
-    Raises:
-        ConfigError: The variable cannot be read.
-    """
+    """Reads ``CLAIMSPAN_JUDGE_OPTIONS``; raises a ``ConfigError`` if it cannot be read."""
     try:
         given = shlex.split(os.environ.get(_OPTIONS_VARIABLE, ""))
     except ValueError:
@@ -249,9 +245,6 @@ def default_judge(
         offline: For an estimate: no key is needed, and the judge reaches no provider. A judge in a
             file is made as that file makes it.
 
-    Returns:
-        A new judge.
-
     Raises:
         ConfigError: The choice names no judge, the key for it is missing, an option cannot work, or
             the calibration was made for another judge.
@@ -288,11 +281,7 @@ def _lacking_for_local() -> list[str]:
 
 
 def takes_options(choice: str) -> bool:
-    """Whether the judge of a name is a model, or comes from a file, so that it may take options.
-
-    Args:
-        choice: As ``default_judge`` takes it.
-    """
+    """Whether a name of ``default_judge`` is a model or in a file: these may take options."""
     kind = _with_calibration(choice.strip())[0].partition(":")[0]
     return kind.lower() not in ("lexical", "local")
 
@@ -383,7 +372,6 @@ def _chat_model(given: object) -> tuple[ChatModel | None, Exception | None]:
 
 
 def _named(wanted: str, origin: str, options: Mapping[str, JsonValue], offline: bool) -> Judge:
-    """Creates the judge of a name; an error calls the place of the name ``origin``."""
     kind, _, model = wanted.partition(":")
     kind = kind.lower()
     # A path of Windows has a colon of its own.
@@ -450,7 +438,6 @@ def _loaded(spec: str, options: Mapping[str, JsonValue]) -> Judge:
 
 
 def _at_endpoint(kind: str, model: str, options: Mapping[str, JsonValue], offline: bool) -> Judge:
-    """The judge of a provider whose endpoint speaks OpenAI's protocol."""
     from claimspan.judges.llm.judge import OpenAIJudge
 
     given = _judge_arguments(OpenAIJudge, options)

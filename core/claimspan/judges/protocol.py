@@ -10,7 +10,7 @@ from pydantic import JsonValue
 from claimspan.cost.budget import Budget
 from claimspan.judges.criteria import Criterion
 from claimspan.records import RagRecord
-from claimspan.verdicts import Claim, VerdictMatrix
+from claimspan.verdicts import Claim, Verdict, VerdictMatrix
 
 __all__ = [
     "AnswerText",
@@ -24,6 +24,7 @@ __all__ = [
     "PartlyBlindJudge",
     "PortableJudge",
     "SparseJudge",
+    "matrix_of_cells",
 ]
 
 
@@ -39,6 +40,14 @@ class AnswerText(str):
 
 Cell = tuple[int, int]
 """Index of a claim, and index of a reference."""
+
+
+def matrix_of_cells(
+    found: Mapping[Cell, Verdict | None], n_claims: int, n_references: int
+) -> VerdictMatrix:
+    """The matrix of some verdicts; a cell without one is None."""
+    rows = [[found.get((i, j)) for j in range(n_references)] for i in range(n_claims)]
+    return VerdictMatrix.of(rows, n_references)
 
 
 @runtime_checkable

@@ -96,24 +96,21 @@ class VerdictCache:
                 self._file.close()
                 self._file = None
 
-    def _get(self, keys: Sequence[str]) -> dict[str, str]:
+    def _values(self, keys: Sequence[str], kind: TypeAdapter[_T]) -> dict[str, _T]:
         with self._lock:
-            found = {key: self._memory[key] for key in keys if key in self._memory}
-            for key in found:
+            written = {key: self._memory[key] for key in keys if key in self._memory}
+            for key in written:
                 self._memory.move_to_end(key)
-            missing = [key for key in keys if key not in found]
+            missing = [key for key in keys if key not in written]
             if missing and self._file is not None:
                 stored = self._read(self._file, missing)
                 self._remember(stored)
-                found |= stored
-            return found
-
-    def _values(self, keys: Sequence[str], kind: TypeAdapter[_T]) -> dict[str, _T]:
-        found: dict[str, _T] = {}
-        for key, text in self._get(keys).items():
+                written |= stored
+        values: dict[str, _T] = {}
+        for key, text in written.items():
             with suppress(ValidationError):
-                found[key] = kind.validate_json(text)
-        return found
+                values[key] = kind.validate_json(text)
+        return values
 
     def _put(self, values: Mapping[str, _T], kind: TypeAdapter[_T]) -> None:
         written = {key: kind.dump_json(each).decode() for key, each in values.items()}

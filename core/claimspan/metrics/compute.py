@@ -95,13 +95,7 @@ def measure(
 ) -> Measurement:
     """Compute the metrics that the verdicts allow, with the reason for each of the others.
 
-    Args:
-        matrices: The verdicts of one record.
-        metrics: The names of those to compute.
-        undefined: As in ``compute_metrics``.
-
-    Raises:
-        ConfigError: ``undefined`` is neither ``"omit"`` nor ``"zero"``.
+    ``undefined`` is as in ``compute_metrics``.
     """
     check_undefined(undefined)
     truths = Truths(matrices)
@@ -122,11 +116,7 @@ def measure(
 
 
 def check_undefined(undefined: str) -> None:
-    """Check the option before a judge is paid.
-
-    Raises:
-        ConfigError: ``undefined`` is neither ``"omit"`` nor ``"zero"``.
-    """
+    """Check the option before a judge is paid; raises a ``ConfigError``."""
     if undefined not in ("omit", "zero"):
         raise ConfigError(f"undefined is {undefined!r}: give 'omit' or 'zero'")
 
@@ -163,7 +153,7 @@ def matrices_of_labels(
 
 
 def _column(labels: Labels | None) -> VerdictMatrix | None:
-    return None if labels is None else VerdictMatrix.of([[_verdict(each)] for each in labels], 1)
+    return _table(None if labels is None else [[each] for each in labels], 1)
 
 
 def _table(table: Sequence[Labels] | None, n_chunks: int) -> VerdictMatrix | None:

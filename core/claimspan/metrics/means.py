@@ -74,12 +74,7 @@ class ExpectedFacts:
 
 
 def expected_of(truths: Truths) -> ExpectedFacts:
-    """Return the expected values of a response, over the verdicts on the ground-truth claims.
-
-    Raises:
-        UndefinedMetricError: There are no such claims, no verdict is decided, or none has
-            probabilities.
-    """
+    """Sums over the verdicts on facts; undefined without such claims, verdicts or probabilities."""
     verdicts = _decided(truths.response_verdicts)
     if all(verdict.entailed is None for verdict in verdicts):
         raise UndefinedMetricError("the judge gives no probabilities")

@@ -73,19 +73,8 @@ def both(left: Truth, right: Truth) -> Truth:
 
 
 def in_any(row: Sequence[Truth], chosen: Sequence[Truth]) -> Truth:
-    """Whether any of the chosen chunks entails the claim of a row.
-
-    Args:
-        row: Whether each chunk entails the claim.
-        chosen: Whether each chunk is chosen.
-    """
-    # ``any_of`` and ``both`` say the same; they are called for each cell of every record.
-    undecided = False
-    for entails, is_chosen in zip(row, chosen, strict=True):
-        if entails and is_chosen:
-            return True
-        undecided = undecided or (entails is not False and is_chosen is not False)
-    return None if undecided else False
+    """Whether any of the chosen chunks entails a claim, by whether each chunk entails it."""
+    return any_of(both(*pair) for pair in zip(row, chosen, strict=True))
 
 
 def is_label(label: Label | None, wanted: Label) -> Truth:
@@ -115,33 +104,19 @@ class Truths:
     """
 
     matrices: VerdictMatrices
-    """The verdicts."""
 
     # Cached, since several of the formulas read each of them.
 
     @cached_property
-    def ground_truth_labels(self) -> Sequence[Label | None]:
-        """Label of each response claim by the ground truth, shape ``(n_response_claims,)``."""
-        return [row[0] for row in _given(self.matrices.response_vs_ground_truth, "response").labels]
-
-    @cached_property
-    def response_labels(self) -> Sequence[Label | None]:
-        """Label of each ground-truth claim by the response, shape ``(n_ground_truth_claims,)``."""
-        return [
-            row[0] for row in _given(self.matrices.ground_truth_vs_response, "ground truth").labels
-        ]
+    def ground_truth_verdicts(self) -> Sequence[Verdict | None]:
+        """Verdict of the ground truth on each response claim, shape ``(n_response_claims,)``."""
+        return [row[0] for row in _given(self.matrices.response_vs_ground_truth, "response").rows]
 
     @cached_property
     def response_verdicts(self) -> Sequence[Verdict | None]:
-        """As ``response_labels``, with the probabilities."""
-        return [
-            row[0] for row in _given(self.matrices.ground_truth_vs_response, "ground truth").rows
-        ]
-
-    @cached_property
-    def ground_truth_verdicts(self) -> Sequence[Verdict | None]:
-        """As ``ground_truth_labels``, with the probabilities."""
-        return [row[0] for row in _given(self.matrices.response_vs_ground_truth, "response").rows]
+        """Verdict of the response on each fact, a claim of the ground truth: ``(n_facts,)``."""
+        given = _given(self.matrices.ground_truth_vs_response, "ground truth")
+        return [row[0] for row in given.rows]
 
     @cached_property
     def chunk_labels(self) -> Sequence[Sequence[Label | None]]:
@@ -153,51 +128,77 @@ class Truths:
 
     @cached_property
     def correct(self) -> Sequence[Truth]:
-        """Whether the ground truth entails each response claim, shape ``(n_response_claims,)``."""
-        return _entailed(self.ground_truth_labels)
+        """Whether the ground truth entails each response claim."""
+        return _are(_labels(self.ground_truth_verdicts), Label.ENTAILED)
+
+    @cached_property
+    def denied(self) -> Sequence[Truth]:
+        """Whether the ground truth contradicts each response claim."""
+        return _are(_labels(self.ground_truth_verdicts), Label.CONTRADICTED)
 
     @cached_property
     def recalled(self) -> Sequence[Truth]:
-        """Whether the response entails each claim of the ground truth."""
-        return _entailed(self.response_labels)
+        """Whether the response entails each fact."""
+        return _are(_labels(self.response_verdicts), Label.ENTAILED)
+
+    @cached_property
+    def facts_denied(self) -> Sequence[Truth]:
+        """Whether the response contradicts each fact."""
+        return _are(_labels(self.response_verdicts), Label.CONTRADICTED)
+
+    @cached_property
+    def taken_up(self) -> Sequence[Truth]:
+        """Whether the response entails each fact, of those that it takes up."""
+        labels = _labels(self.response_verdicts)
+        # An undecided claim stays: its response may have addressed it.
+        if all(label is Label.NEUTRAL for label in labels):
+            raise UndefinedMetricError("the response takes up no ground truth claim")
+        taken_up = [None if label is Label.NEUTRAL else label for label in labels]
+        return _are(taken_up, Label.ENTAILED)
 
     @cached_property
     def supported(self) -> Sequence[Sequence[Truth]]:
         """Whether each chunk entails each response claim, ``(n_response_claims, n_chunks)``."""
-        return [_entailed(row) for row in self.chunk_labels]
+        return [_are(row, Label.ENTAILED) for row in self.chunk_labels]
 
     @cached_property
     def faithful(self) -> Sequence[Truth]:
-        """Whether any chunk entails each response claim, shape ``(n_response_claims,)``."""
+        """Whether any chunk entails each response claim."""
         return [any_of(row) for row in self.supported]
 
     @cached_property
     def grounded(self) -> Sequence[Truth]:
-        """Whether all chunks together entail each response claim, ``(n_response_claims,)``."""
+        """Whether all chunks together entail each response claim."""
         matrix, by_chunk = self.matrices.response_vs_context, self.matrices.response_vs_chunks
         if matrix is None and by_chunk is not None and not by_chunk.n_references:
             raise UndefinedMetricError("no chunks", not_given=True)
-        return _entailed(_given(matrix, "response", NO_CONTEXT_VERDICTS).merged)
+        return _are(_given(matrix, "response", NO_CONTEXT_VERDICTS).merged, Label.ENTAILED)
+
+    @cached_property
+    def contradicted(self) -> Sequence[Truth]:
+        """Whether some chunk contradicts each response claim, and none entails it."""
+        denied_by_any = [any_of(_are(row, Label.CONTRADICTED)) for row in self.chunk_labels]
+        return _each_both(denied_by_any, _not(self.faithful))
 
     @cached_property
     def held(self) -> Sequence[Sequence[Truth]]:
-        """As ``supported``, of the ground truth: shape ``(n_ground_truth_claims, n_chunks)``."""
+        """Whether each chunk entails each fact, shape ``(n_facts, n_chunks)``."""
         rows = _by_chunk(self.matrices.ground_truth_vs_chunks, "ground truth")
-        return [_entailed(row) for row in rows]
+        return [_are(row, Label.ENTAILED) for row in rows]
 
     @cached_property
     def retrieved(self) -> Sequence[Truth]:
-        """Whether any chunk entails each ground-truth claim, shape ``(n_ground_truth_claims,)``."""
+        """Whether any chunk entails each fact."""
         return [any_of(row) for row in self.held]
 
     @cached_property
     def relevant(self) -> Sequence[Truth]:
-        """Whether each chunk entails any ground-truth claim, shape ``(n_chunks,)``."""
+        """Whether each chunk entails any fact, shape ``(n_chunks,)``."""
         return [any_of(column) for column in zip(*self.held, strict=True)]
 
     @cached_property
     def utilized(self) -> Sequence[Truth]:
-        """Whether the response entails each ground-truth claim, of those that were retrieved."""
+        """Whether the response entails each fact, of those that were retrieved."""
         pairs = list(zip(self.retrieved, self.recalled, strict=True))
         # If a claim may have been retrieved, "none was retrieved" would be too much to say.
         if not any(is_retrieved is not False for is_retrieved, _ in pairs):
@@ -205,55 +206,35 @@ class Truths:
         return [is_recalled if is_retrieved else None for is_retrieved, is_recalled in pairs]
 
     @cached_property
-    def wrong_in_relevant(self) -> Sequence[Truth]:
-        """Whether each response claim is wrong, and a relevant chunk entails it."""
-        return [both(wrong, in_relevant) for wrong, in_relevant, _ in self._origins]
-
-    @cached_property
-    def wrong_in_irrelevant(self) -> Sequence[Truth]:
-        """Whether each response claim is wrong, and only irrelevant chunks entail it."""
-        return [
-            both(wrong, both(in_irrelevant, negation(in_relevant)))
-            for wrong, in_relevant, in_irrelevant in self._origins
-        ]
-
-    @cached_property
     def hallucinated(self) -> Sequence[Truth]:
         """Whether each response claim is wrong, and no chunk entails it."""
-        pairs = zip(self.faithful, self.correct, strict=True)
-        return [both(negation(faithful), negation(correct)) for faithful, correct in pairs]
+        return _each_both(_not(self.faithful), _not(self.correct))
 
     @cached_property
     def known(self) -> Sequence[Truth]:
         """Whether each response claim is right, and no chunk entails it."""
-        pairs = zip(self.faithful, self.correct, strict=True)
-        return [both(negation(faithful), correct) for faithful, correct in pairs]
+        return _each_both(_not(self.faithful), self.correct)
 
     @cached_property
-    def contradicted(self) -> Sequence[Truth]:
-        """Whether some chunk contradicts each response claim, and none entails it."""
-        denied_by_any = [
-            any_of(is_label(label, Label.CONTRADICTED) for label in row)
-            for row in self.chunk_labels
-        ]
-        pairs = zip(denied_by_any, self.faithful, strict=True)
-        return [both(is_denied, negation(faithful)) for is_denied, faithful in pairs]
+    def wrong_in_relevant(self) -> Sequence[Truth]:
+        """Whether each response claim is wrong, and a relevant chunk entails it."""
+        return _each_both(_not(self.correct), self._in_relevant)
 
     @cached_property
-    def denied(self) -> Sequence[Truth]:
-        """Whether the ground truth contradicts each response claim."""
-        return [is_label(label, Label.CONTRADICTED) for label in self.ground_truth_labels]
+    def wrong_in_irrelevant(self) -> Sequence[Truth]:
+        """Whether each response claim is wrong, and only irrelevant chunks entail it."""
+        wrong, in_relevant = _not(self.correct), self._in_relevant
+        irrelevant = _not(self.relevant)
+        in_irrelevant = [in_any(row, irrelevant) for row in self.supported]
+        return _each_both(wrong, _each_both(in_irrelevant, _not(in_relevant)))
 
     @cached_property
-    def facts_denied(self) -> Sequence[Truth]:
-        """Whether the response contradicts each ground-truth claim."""
-        return [is_label(label, Label.CONTRADICTED) for label in self.response_labels]
+    def _in_relevant(self) -> Sequence[Truth]:
+        return [in_any(row, self.relevant) for row in self.supported]
 
     def of_denied(self, values: Sequence[Truth]) -> Sequence[Truth]:
         """Whether each response claim that counts is one that the ground truth contradicts."""
-        return [
-            both(value, is_denied) for value, is_denied in zip(values, self.denied, strict=True)
-        ]
+        return _each_both(values, self.denied)
 
     @cached_property
     def correct_or_more(self) -> Sequence[Truth]:
@@ -261,47 +242,35 @@ class Truths:
 
         It says more if a chunk entails it, and the ground truth neither entails nor contradicts it.
         """
-        return [
-            any_of((is_correct, both(faithful, negation(is_denied))))
-            for is_correct, faithful, is_denied in zip(
-                self.correct, self.faithful, self.denied, strict=True
-            )
-        ]
+        more = _each_both(self.faithful, _not(self.denied))
+        return [any_of(pair) for pair in zip(self.correct, more, strict=True)]
 
     @cached_property
     def retrieved_or_told(self) -> Sequence[Truth]:
-        """Whether a chunk entails each ground-truth claim, or the response tells it out of chunks.
+        """Whether a chunk entails each fact, or the response tells it out of chunks.
 
         Chunks that entail every claim of a response entail, together, all that it entails.
         """
         supported = self.faithful
         is_supported = False if False in supported else None if None in supported else True
-        return [
-            any_of((is_retrieved, both(is_recalled, is_supported)))
-            for is_retrieved, is_recalled in zip(self.retrieved, self.recalled, strict=True)
-        ]
+        told = [both(is_recalled, is_supported) for is_recalled in self.recalled]
+        return [any_of(pair) for pair in zip(self.retrieved, told, strict=True)]
 
-    @cached_property
-    def taken_up(self) -> Sequence[Truth]:
-        """Whether the response entails each ground-truth claim, of those that it takes up."""
-        # An undecided claim stays: its response may have addressed it.
-        if all(label is Label.NEUTRAL for label in self.response_labels):
-            raise UndefinedMetricError("the response takes up no ground truth claim")
-        return [
-            None if label is Label.NEUTRAL else is_label(label, Label.ENTAILED)
-            for label in self.response_labels
-        ]
 
-    @cached_property
-    def _origins(self) -> list[tuple[Truth, Truth, Truth]]:
-        """For each response claim: is it wrong, is it in a relevant chunk, in an irrelevant one."""
-        wrong = [negation(is_correct) for is_correct in self.correct]
-        rows, relevant = self.supported, self.relevant
-        irrelevant = [negation(is_relevant) for is_relevant in relevant]
-        return [
-            (is_wrong, in_any(row, relevant), in_any(row, irrelevant))
-            for is_wrong, row in zip(wrong, rows, strict=True)
-        ]
+def _labels(verdicts: Iterable[Verdict | None]) -> list[Label | None]:
+    return [None if verdict is None else verdict.label for verdict in verdicts]
+
+
+def _are(labels: Iterable[Label | None], wanted: Label) -> list[Truth]:
+    return [is_label(label, wanted) for label in labels]
+
+
+def _not(values: Iterable[Truth]) -> list[Truth]:
+    return [negation(value) for value in values]
+
+
+def _each_both(left: Sequence[Truth], right: Sequence[Truth]) -> list[Truth]:
+    return [both(*pair) for pair in zip(left, right, strict=True)]
 
 
 def _given(
@@ -321,7 +290,3 @@ def _by_chunk(
     if not given.n_references:
         raise UndefinedMetricError("no chunks")
     return given.all_labels
-
-
-def _entailed(labels: Iterable[Label | None]) -> list[Truth]:
-    return [is_label(label, Label.ENTAILED) for label in labels]

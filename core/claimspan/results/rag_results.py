@@ -205,10 +205,7 @@ class RagResultsFile(ResultFile):
         self._due = now + max(CHECKPOINT_SECONDS, SHARE * (now - started))
 
     def close(self, *, is_final: bool = True) -> None:
-        """Write the whole for the last time.
-
-        If every record had its turn, the means are written, and the lines are removed.
-        """
+        """Write the whole for the last time; with the means, and no lines, if it is final."""
         super().close()
         # The lines are removed only after this: until the new file is in its place, they are the
         # only copy.

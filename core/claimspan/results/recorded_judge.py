@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Collection, Iterator, Sequence
+from itertools import chain, product
 from typing import Final, NamedTuple
 
 from claimspan.errors import JudgeError
@@ -12,7 +13,7 @@ from claimspan.evaluation.matrices import ground_truth_of
 from claimspan.evaluation.result import Evaluation
 from claimspan.evaluation.selection import Selection
 from claimspan.files.record_rows import Recorded
-from claimspan.judges.protocol import Cell, Judge
+from claimspan.judges.protocol import Cell, Judge, SparseJudge, matrix_of_cells
 from claimspan.metrics.compute import Undefined
 from claimspan.records import RagRecord
 from claimspan.verdicts import Claim, Label, Verdict, VerdictMatrix
@@ -76,7 +77,7 @@ async def evaluate_recorded(
     return found[0]
 
 
-class _RecordedJudge:
+class _RecordedJudge(SparseJudge):
     """Answers from a file for one record, and asks a judge for the rest.
 
     Labels without their claims do not count: claims that are extracted anew may be others, in
@@ -122,12 +123,6 @@ class _RecordedJudge:
             self._n_response = len(known)
         return known
 
-    async def check(
-        self, claims: Sequence[Claim], references: Sequence[str], *, question: str | None = None
-    ) -> VerdictMatrix:
-        cells = [(i, j) for i in range(len(claims)) for j in range(len(references))]
-        return await self.check_cells(claims, references, cells, question=question)
-
     async def check_cells(
         self,
         claims: Sequence[Claim],
@@ -136,7 +131,7 @@ class _RecordedJudge:
         *,
         question: str | None = None,
     ) -> VerdictMatrix:
-        found: list[list[Verdict | None]] = [[None] * len(references) for _ in claims]
+        found: dict[Cell, Verdict | None] = {}
         asked = frozenset(cells)
         for area in self._areas(len(claims), len(references)):
             if not area.rows or not area.columns or (area.rows[0], area.columns[0]) not in asked:
@@ -145,16 +140,13 @@ class _RecordedJudge:
                 asked_of = [claims[i] for i in area.rows]
                 texts = [references[j] for j in area.columns]
                 answer = await self._asked().check(asked_of, texts, question=question)
-                verdicts: Sequence[Sequence[Verdict | None]] = answer.rows
+                verdicts = list(answer.verdicts())
             else:
                 self._has_answered = True
-                verdicts = [
-                    [_VERDICTS[each] if each else None for each in row] for row in area.labels
-                ]
-            for i, row in zip(area.rows, verdicts, strict=True):
-                for j, verdict in zip(area.columns, row, strict=True):
-                    found[i][j] = verdict
-        return VerdictMatrix.of(found, len(references))
+                labels = chain.from_iterable(area.labels)
+                verdicts = [None if each is None else _VERDICTS[each] for each in labels]
+            found |= zip(product(area.rows, area.columns), verdicts, strict=True)
+        return matrix_of_cells(found, len(claims), len(references))
 
     def _areas(self, n_claims: int, n_references: int) -> Iterator[_Area]:
         """The matrices; the texts are all chunks, then the ground truth and the response."""

@@ -237,12 +237,9 @@ def _planned(whole: _Batch, most: int | None, max_tokens: float) -> list[_Batch]
     """Distributes cells over calls: references in their order, each with all of its claims.
 
     The references of the context go into one call if they fit, so that they can be read together
-    there; the others go with them if there is room. ``most`` is the number of references in one
-    call, None for as many as fit; ``max_tokens`` is the most of their tokens.
-
-    Returns:
-        Batches that together hold every cell once, without those of a context that fits into no
-        call: they are left to ``_joint``.
+    there; the others go with them if there is room. A context that fits into no call is left to
+    ``_joint``. ``most`` is the number of references in one call, None for as many as fit;
+    ``max_tokens`` is the most of their tokens.
     """
     column, together = whole.context.column, [*whole.context.distinct]
     tokens = {j: _tokens(text) for j, text in whole.references.items()}
@@ -274,10 +271,7 @@ def _planned(whole: _Batch, most: int | None, max_tokens: float) -> list[_Batch]
 def _joint(
     whole: _Batch, verdicts: Mapping[Cell, Verdict], most: int, max_tokens: float
 ) -> list[_Batch]:
-    """Calls for the verdicts on a context that did not fit, with the references that came near.
-
-    ``verdicts`` are those on single references.
-    """
+    """Calls for verdicts on a context that did not fit, with the references that came near."""
     context = whole.context
     cells = frozenset(cell for cell in whole.cells if cell[1] == context.column)
     rows = sorted({i for i, _ in cells})
@@ -394,11 +388,7 @@ class Checker:
         context: Context,
         question: str | None,
     ) -> dict[Cell, Verdict]:
-        """Verdicts by cell, of those that could be decided; of the others the reason is reported.
-
-        Raises:
-            JudgeError: A call got no reply before it had decided any cell.
-        """
+        """Verdicts by cell, of those that could be decided; why not the others is reported."""
         texts = {i: claim.text for i, claim in enumerate(claims)}
         whole = _Batch(texts, dict(enumerate(references)), frozenset(cells), context)
         keys = _cell_keys(whole, (self._scope, question))

@@ -126,7 +126,6 @@ class Dialect:
     """
 
     def __init__(self, model: str, settings: Settings, traits: Traits) -> None:
-        """Begin with the traits that are known before the first request."""
         sends_parameters = traits.sends_parameters
         reasons = is_reasoning_model(model)
         self.options: Final = dict(settings.options)
@@ -277,7 +276,6 @@ class Dialect:
         return "logprobs"
 
     def _without_what_is_named(self, refused: _Refused) -> str | None:
-        """Changes whatever a refusal names of what was sent."""
         said, parameters = refused.refusal.said, refused.sent.parameters
         changes: list[str] = []
         # What is named as a parameter counts alone: a message may list what it would take.

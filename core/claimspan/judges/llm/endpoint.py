@@ -81,11 +81,7 @@ class CircuitBreaker:
         return self._failures >= MAX_FAILURES
 
     def before_request(self) -> None:
-        """Admits the next request.
-
-        Raises:
-            JudgeUnavailableError: The circuit is open, and the next probe is not due.
-        """
+        """Admits the next request, or raises ``JudgeUnavailableError``."""
         if not self.is_open:
             return
         seconds = self._next_probe - self._clock()
@@ -146,7 +142,6 @@ class Endpoint:
     """Asks one chat model for any event loop and any number of records at once."""
 
     def __init__(self, model: ChatModel, settings: Settings) -> None:
-        """Set what holds for every call."""
         self.model: Final = model
         self.traits: Final[Traits] = traits_of(model)
         self.dialect: Final = Dialect(model.model, settings, self.traits)
@@ -194,11 +189,8 @@ class Endpoint:
     async def ask(self, prompt: Prompt, read: Callable[[ChatReply], _T]) -> _T:
         """The reply to a prompt as ``read`` reads it; one that was cut is asked for with more room.
 
-        ``read`` raises ``CutReplyError`` if a reply ended too early.
-
-        Raises:
-            ReplyError: The reply cannot be used.
-            JudgeError: As ``complete``.
+        ``read`` raises ``CutReplyError`` if a reply ended too early. Other errors are those of
+        ``complete``, and a ``ReplyError`` if the reply cannot be used.
         """
         while True:
             had_room = self.dialect.has_room
@@ -335,8 +327,6 @@ class Endpoint:
 
 
 class _Call:
-    """One call, from its first request to the last, and its reservation."""
-
     def __init__(self, endpoint: Endpoint, prompt: Prompt) -> None:
         self.n_requests = 0
         self._waited = 0.0
@@ -346,7 +336,6 @@ class _Call:
         self._reservations: list[Reservation] = []
 
     async def run(self, clock: Clock) -> ChatReply:
-        """Sends requests until one has a reply, or none is worth it any more."""
         endpoint, dialect = self._endpoint, self._endpoint.dialect
         tries = changes = 0
         while True:
@@ -474,11 +463,7 @@ class _Call:
                 raise
 
     async def settle(self, usage: Usage | None = None) -> None:
-        """Books the last request.
-
-        Args:
-            usage: Its tokens and price; None if they are not known: then the upper bound is booked.
-        """
+        """Books the last request: its usage, or the upper bound if that is not known."""
         if usage is not None:
             self._book(usage + _REQUEST)
         await self._reserved.aclose()
@@ -500,14 +485,10 @@ async def asked_twice(
 ) -> tuple[dict[_K, _T], str]:
     """What two replies decide, the second of what the first has left out, and why no more.
 
-    Args:
-        wanted: What is to be decided.
-        ask: One call, for some of it, by the number of the attempt.
-        missing: The reason if a reply leaves something out.
-
-    Raises:
-        JudgeError: No reply came before anything was decided. Two replies that cannot be used, and
-            a limit of the record, leave all undecided.
+    ``ask`` is one call, for some of what is wanted, by the number of the attempt; ``missing`` is
+    the reason if a reply leaves something out. If no reply came before anything was decided, the
+    error comes through; two replies that cannot be used, and a limit of the record, leave all
+    undecided.
     """
     found: dict[_K, _T] = {}
     reason = ""

@@ -93,10 +93,7 @@ class Extractor:
     async def _extract(
         self, sentences: Sequence[str], question: str | None, at_most: int | None
     ) -> list[Claim]:
-        """The claims of some sentences: an unusable reply is requested once more.
-
-        A window that is too small takes the sentences in two halves.
-        """
+        """The claims of some sentences, asked for twice; in halves if the window is small."""
         try:
             try:
                 return await self._ask(sentences, question, at_most, attempt=1)

@@ -79,11 +79,7 @@ class Grader:
         self._flights = SingleFlight[tuple[Mapping[str, Grade], str]]()
 
     async def grades(self, criteria: Sequence[Criterion], record: RagRecord) -> list[Grade]:
-        """Grades by criteria; of one that could not be decided the reason is reported as well.
-
-        Raises:
-            JudgeError: A call got no reply before it had decided any grade.
-        """
+        """Grades by criteria; of one that could not be decided the reason is reported as well."""
         chunks = [*dict.fromkeys(each.text for each in record.chunks if each.text.strip())]
         keys = [
             content_key(

@@ -24,7 +24,7 @@ from claimspan.judges.llm.extraction import Extraction, Extractor
 from claimspan.judges.llm.grading import Grader
 from claimspan.judges.llm.openai_chat import OpenAIChat, trusts_environment
 from claimspan.judges.llm.replies import claims_schema, grades_schema, verdicts_schema
-from claimspan.judges.protocol import Cell, Grade, SparseJudge
+from claimspan.judges.protocol import Cell, Grade, SparseJudge, matrix_of_cells
 from claimspan.judges.verdict_cache import VerdictCache, content_key
 from claimspan.quantities import VALUES_VERSION
 from claimspan.records import RagRecord
@@ -185,30 +185,17 @@ class ModelJudge(SparseJudge):
         return other
 
     def check_budget(self, budget: Budget) -> None:
-        """Checks that a budget can bound each call; see ``BudgetedJudge``.
-
-        Raises:
-            ConfigError: The budget is in dollars and the price of the model is not known, or a call
-                may cost anything.
-        """
+        """As ``BudgetedJudge.check_budget``: each call needs a bound, and dollars a price."""
         self._endpoint.check_budget(budget)
 
     async def extract_claims(self, text: str, *, question: str | None = None) -> list[Claim]:
-        """Extracts the claims of a text with one call for every 40 sentences; see ``Judge``.
-
-        Raises:
-            JudgeError: No reply came, or two replies in a row are unusable.
-        """
+        """As ``Judge.extract_claims``, with one call for every 40 sentences."""
         return await self._extractor.claims(text, None, question)
 
     async def extract_at_most(
         self, text: str, max_claims: int, *, question: str | None = None
     ) -> list[Claim]:
-        """Extracts ``max_claims``, or a few more if the model does not count.
-
-        Raises:
-            JudgeError: As ``extract_claims``.
-        """
+        """As ``ClaimLimitedJudge.extract_at_most``; a few more if the model does not count."""
         return await self._extractor.claims(text, max_claims, question)
 
     async def check_cells(
@@ -219,11 +206,7 @@ class ModelJudge(SparseJudge):
         *,
         question: str | None = None,
     ) -> VerdictMatrix:
-        """Checks some cells of the matrix alone; see ``SparseJudge``.
-
-        Raises:
-            JudgeError: A call got no reply before it had decided any cell.
-        """
+        """As ``SparseJudge.check_cells``; fails only if no cell was decided before."""
         whole = await self.check_context(claims, references, cells, context=(), question=question)
         return whole.cut(range(len(claims)), range(len(references)))
 
@@ -236,26 +219,16 @@ class ModelJudge(SparseJudge):
         context: Sequence[int],
         question: str | None = None,
     ) -> VerdictMatrix:
-        """Checks some cells, and claims against several references together; see ``ContextJudge``.
-
-        Raises:
-            JudgeError: As ``check_cells``.
-        """
+        """As ``ContextJudge.check_context``; fails as ``check_cells``."""
         found = await self._checker.decide(
             claims, references, cells, Context.of(context, references), question
         )
-        columns = range(len(references) + 1)
-        rows = [[found.get((i, j)) for j in columns] for i in range(len(claims))]
-        return VerdictMatrix.of(rows, len(columns))
+        return matrix_of_cells(found, len(claims), len(references) + 1)
 
     async def grade(self, criteria: Sequence[Criterion], record: RagRecord) -> list[Grade]:
-        """Grades the response of a record with one call; see ``CriteriaJudge``.
+        """As ``CriteriaJudge.grade``, with one call; fails only if no grade was decided before.
 
         The ground truth is not sent, and the chunks only if a criterion has ``with_chunks``.
-
-        Raises:
-            JudgeError: No reply came before any grade was decided. Two replies in a row that
-                cannot be used leave grades undecided.
         """
         return await self._grader.grades(criteria, record)
 
@@ -390,10 +363,6 @@ class OpenAIJudge(ModelJudge):
 
         Nothing else reads these variables: the judge never spends the key of the application
         unless it is told to.
-
-        Args:
-            model: Name of the model at the endpoint.
-            extraction: As for the judge itself.
 
         Raises:
             ConfigError: ``OPENAI_API_KEY`` is not set, and ``OPENAI_BASE_URL`` names no server

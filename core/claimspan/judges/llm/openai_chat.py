@@ -77,16 +77,13 @@ class ForbiddenAddressError(Exception):
 
 
 def _check_base_url(url: str) -> str:
-    """Checks an address, and warns if it is plain HTTP to a public host.
+    """The address without a trailing slash; warns if it is plain HTTP to a public host.
 
     Loopback and private addresses are allowed, because local models are there.
 
-    Returns:
-        The address without a trailing slash.
-
     Raises:
-        ConfigError: The address is not an http(s) URL with a host, holds a user name or a
-            password, or is a link-local or metadata address.
+        ConfigError: It is no http(s) URL with a host, holds a user name or a password, or is a
+            link-local or metadata address.
     """
     try:
         parts = urlsplit(url)
@@ -124,9 +121,7 @@ def _is_openai(url: str) -> bool:
 def is_forbidden_address(address: str) -> bool:
     """Whether an IP address is link-local, unspecified, or serves a machine's credentials.
 
-    Args:
-        address: As a socket gives it, also with a scope (``fe80::1%eth0``); a text that is no
-            address is not forbidden.
+    It may have a scope (``fe80::1%eth0``); a text that is no address is not forbidden.
     """
     found = _address(address)
     return found is not None and any(
@@ -153,7 +148,6 @@ def _address(host: str) -> _Address | None:
 
 
 def _inside(address: _Address) -> list[ipaddress.IPv4Address]:
-    """The IPv4 addresses that an IPv6 address leads to."""
     if isinstance(address, ipaddress.IPv4Address):
         return []
     found = [address.ipv4_mapped, address.sixtofour, *(address.teredo or ())]
@@ -279,12 +273,7 @@ class _HttpClient(DefaultAsyncHttpxClient):
         auth: object = None,
         follow_redirects: object = None,
     ) -> Response:
-        """Sends one request and reads its response.
-
-        Raises:
-            ReplyError: The body is larger than ``MAX_REPLY_BYTES``.
-            JudgeError: The address is one that nothing is sent to.
-        """
+        """Sends one request; raises ``ReplyError`` for a body that is too large."""
         request.extensions = {**request.extensions, "trace": _check_connection}
         # Azure's key goes alone: the package adds one of its own, which here is none.
         if "api-key" in request.headers and request.headers.get("authorization") == _NO_KEY:
@@ -511,10 +500,7 @@ def _close_all(sessions: dict[AbstractEventLoop, _Session]) -> None:
 
 
 class _Loose(BaseModel):
-    """The openai package builds its models without validating them: a field may hold anything.
-
-    Endpoints leave out fields that the protocol requires. Here nothing is required.
-    """
+    """A part of a response of which nothing is required: endpoints leave fields out."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 

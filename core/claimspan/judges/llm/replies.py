@@ -154,8 +154,7 @@ def read_reply(reply: ChatReply, kind: type[R], call: str) -> R:
 
     Raises:
         CutReplyError: The reply ended at its allowed length, before it was complete.
-        ReplyError: The reply is empty or not JSON, does not fit the model, or does not repeat the
-            id of the call, as a reply that is copied out of a reference does not.
+        ReplyError: It holds no such object.
     """
     objects = objects_in(reply.text)
     is_cut = (reply.finish_reason or "").lower() in _CUT
@@ -246,11 +245,7 @@ _MAX_BRACES: Final = 50
 
 
 def objects_in(content: str) -> list[_Found]:
-    """Returns the JSON objects of a reply that stand in no other object and in no quotes.
-
-    Args:
-        content: The reply of a model. What stands in its thoughts does not count.
-    """
+    """The JSON objects of a reply that stand in no other object, no quotes and no thoughts."""
     text = content.strip()
     if _end_of_object(text, 0) == len(text):
         return [_Found(text, is_last=True)]

@@ -56,11 +56,7 @@ class InferenceThread:
     """
 
     def __init__(self, cores: int = 1) -> None:
-        """Prepares the thread, which the first work starts.
-
-        Args:
-            cores: Threads of native code that the work computes on, for the pace that it keeps.
-        """
+        """Prepares the thread, which the first work starts; it computes on so many cores."""
         self._cores = cores
         self._jobs: _Jobs = SimpleQueue()
         self._thread: DaemonThread | None = None
@@ -73,12 +69,9 @@ class InferenceThread:
     def submit(self, work: Callable[[Stop], None]) -> None:
         """Has a piece of work done on the thread, and does not wait for it.
 
-        Args:
-            work: It calls the function that it is given between its batches, and hands what it
-                finds, and what it raises, to those who need it.
-
-        Raises:
-            InferenceStoppedError: The process ends.
+        The work calls the function that it is given between its batches, and hands what it finds,
+        and what it raises, to those who need it. Raises ``InferenceStoppedError`` if the process
+        ends.
         """
         with self._starting:
             if not self._is_ending.is_set() and self._is_started():
@@ -164,9 +157,6 @@ def keep_forever(inherited: object) -> None:
     forked child does not have these threads: joining them hangs, or ends it by SIGABRT, after all
     its work was done. So the session is never freed, and the child skips what C libraries loaded
     before the fork do at exit; Python's own exit hooks have run by then.
-
-    Args:
-        inherited: The object that holds the session.
     """
     import ctypes  # here: none but a forked child needs it
 
@@ -190,7 +180,6 @@ class NativeCode:
     """
 
     def __init__(self) -> None:
-        """Counts no thread yet."""
         self._has_ended = False
         self._begin_anew()
         call_last_at_exit(self.end)

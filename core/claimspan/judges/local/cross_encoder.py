@@ -28,7 +28,6 @@ __all__ = [
     "ModelFiles",
     "PairCounts",
     "PairLogits",
-    "Reading",
     "TextPair",
 ]
 
@@ -53,7 +52,7 @@ class PairLogits(NamedTuple):
     """One number for each output."""
 
     cut: bool
-    """Whether the pair was longer than the model reads."""
+    """Whether the pair was longer than the model reads, so that the longer text was cut."""
 
 
 class PairCounts(NamedTuple):
@@ -92,11 +91,12 @@ class KnownLogits:
         cut, *logits = struct.unpack(f"<{len(packed) // 4}f", packed)
         return PairLogits(logits, bool(cut))
 
-    def put(self, pair: tuple[str, str], logits: Sequence[float], *, cut: bool) -> None:
+    def put(self, pair: tuple[str, str], found: PairLogits) -> None:
         """Remembers the logits of a pair, which the model computes in 32 bits."""
         if not self._max_entries:
             return
-        key, packed = _digest(pair), struct.pack(f"<{len(logits) + 1}f", cut, *logits)
+        values = (found.cut, *found.logits)
+        key, packed = _digest(pair), struct.pack(f"<{len(values)}f", *values)
         with self._lock:
             self._known[key] = packed
             if len(self._known) > self._max_entries:
@@ -130,23 +130,10 @@ class ModelFiles(NamedTuple):
     """The files of a cross-encoder."""
 
     model: Path
-    """The network, in ONNX format."""
-
     tokenizer: Path
-    """Vocabulary and settings of the tokenizer: ``tokenizer.json``."""
 
     sha256: Mapping[str, str] = {}
     """Expected SHA-256 by file name; a file that is not named here is not checked."""
-
-
-class Reading(NamedTuple):
-    """What a cross-encoder says of text pairs."""
-
-    logits: list[list[float]]
-    """Shape ``(n_pairs, n_outputs)``, in the order of the pairs."""
-
-    cut: list[bool]
-    """Whether the pair was longer than the model reads, so that the longer text was cut."""
 
 
 class _Encoding(Protocol):
@@ -194,9 +181,7 @@ class CrossEncoder:
     def __init__(
         self, files: ModelFiles, *, threads: int = 1, known_bytes: int = KNOWN_BYTES
     ) -> None:
-        """Loads the model, for inferences on some ``threads``.
-
-        ``known_bytes`` are the memory for the logits of pairs that were read before.
+        """Loads the model; ``known_bytes`` are the memory for the logits of pairs of before.
 
         Raises:
             MissingExtraError: onnxruntime or tokenizers is not installed.
@@ -224,10 +209,10 @@ class CrossEncoder:
             )
 
     def logits(self, pairs: Sequence[TextPair]) -> list[list[float]]:
-        """The logits of text pairs as ``read`` gives them."""
-        return self.read(pairs).logits
+        """The logits of text pairs alone, shape ``(n_pairs, n_outputs)``."""
+        return [each.logits for each in self.read(pairs)]
 
-    def read(self, pairs: Sequence[TextPair], stop: Stop = never) -> Reading:
+    def read(self, pairs: Sequence[TextPair], stop: Stop = never) -> list[PairLogits]:
         """Computes the logits of text pairs.
 
         Equal pairs are computed once, and not again while they are known. Pairs of similar length
@@ -239,11 +224,9 @@ class CrossEncoder:
         found = {pair: self._known.get(pair) for pair in pairs}
         self.n_read += len(pairs)
         found |= self._computed([pair for pair, each in found.items() if each is None], stop)
-        of_pairs = [each for pair in pairs if (each := found[pair])]
-        return Reading([each.logits for each in of_pairs], [each.cut for each in of_pairs])
+        return [each for pair in pairs if (each := found[pair])]
 
     def _computed(self, pairs: Sequence[TextPair], stop: Stop) -> dict[TextPair, PairLogits]:
-        """Runs the model on pairs that are all different, and remembers what it says of them."""
         encoded = [self._encode(pair, stop) for pair in pairs]
         computed: dict[TextPair, PairLogits] = {}
         lengths = [len(each.ids) for each in encoded]
@@ -253,7 +236,7 @@ class CrossEncoder:
             self.n_run += len(batch)
             for i, row in zip(batch, rows, strict=True):
                 computed[pairs[i]] = PairLogits(row, bool(encoded[i].overflowing))
-                self._known.put(pairs[i], row, cut=computed[pairs[i]].cut)
+                self._known.put(pairs[i], computed[pairs[i]])
         return computed
 
     def _encode(self, pair: TextPair, stop: Stop) -> _Encoding:
@@ -264,7 +247,6 @@ class CrossEncoder:
             return self._tokenizer.encode(*map(encodable, pair))  # no half of a surrogate pair
 
     def _run(self, batch: Sequence[_Encoding]) -> list[list[float]]:
-        """Runs the model on one batch, padded with zeros to its longest pair."""
         import numpy as np
 
         longest = max(len(each.ids) for each in batch)

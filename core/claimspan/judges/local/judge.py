@@ -187,7 +187,7 @@ class LocalJudge(SparseJudge):
         }
 
     async def extract_claims(self, text: str, *, question: str | None = None) -> list[Claim]:
-        """Returns the clauses of a text that assert something, as ``LexicalJudge`` does."""
+        """As ``LexicalJudge.extract_claims``."""
         return await self._lexical.extract_claims(text, question=question)
 
     async def check_cells(
@@ -198,9 +198,7 @@ class LocalJudge(SparseJudge):
         *,
         question: str | None = None,
     ) -> VerdictMatrix:
-        """A verdict with probabilities for some cells of the matrix; see ``SparseJudge``.
-
-        A cell is None if the judge is not as sure as ``sure_from`` asks.
+        """As ``SparseJudge.check_cells``; None if the judge is not as sure as ``sure_from`` asks.
 
         Raises:
             MissingExtraError: onnxruntime, tokenizers or the weights are not installed.
@@ -219,7 +217,7 @@ class LocalJudge(SparseJudge):
         context: Sequence[int],
         question: str | None = None,
     ) -> VerdictMatrix:
-        """Returns verdicts as ``check_cells`` does, and the verdicts by the context as a whole.
+        """As ``ContextJudge.check_context``.
 
         The context entails what one of its references entails. Of other claims, the sentences of
         all references that together have more of the claim than any one are read as one text.
@@ -276,7 +274,7 @@ class LocalJudge(SparseJudge):
     def _readable(
         self, claims: Sequence[str], references: Sequence[str], lexical: Verdicts
     ) -> Verdicts:
-        """Returns the cells that the model can read, and notes the others; warns of them once."""
+        """The cells that the model can read; notes the others, and warns of them once."""
         if self._model is not None:
             return lexical
         rows, columns = readable_cells(claims, references, self._language)
@@ -314,8 +312,6 @@ class LocalJudge(SparseJudge):
 
 
 class _Loaded(NamedTuple):
-    """A cross-encoder, and what turns its logits into verdicts."""
-
     encoder: CrossEncoder
     verdicts: Callable[[Question, Stop], Reads]
 

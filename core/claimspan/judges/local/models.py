@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final, NamedTuple, Protocol, cast
+from typing import Final, Protocol, cast
 
 from pydantic import BaseModel, ValidationError
 
@@ -18,16 +18,7 @@ from claimspan.judges.local.cross_encoder import ModelFiles
 from claimspan.judges.local.reading import VerdictRegression
 from claimspan.verdicts import Label
 
-__all__ = [
-    "PretrainedModel",
-    "bundled_combination",
-    "bundled_files",
-    "find_pretrained",
-]
-
-
-_EXTRA: Final = "local"
-_WEIGHTS: Final = "claimspan_local_weights"
+__all__ = ["bundled_combination", "bundled_files", "find_pretrained"]
 
 # Another version of the weights would be judged by constants that were not fitted to it.
 _SHA256: Final = {
@@ -37,20 +28,16 @@ _SHA256: Final = {
 
 
 def bundled_files() -> ModelFiles:
-    """Returns the files of the network, with the digests of the published ones.
-
-    Raises:
-        MissingExtraError: The weights are not installed.
-    """
+    """The files of the network, with the digests of the published ones."""
     try:
         from claimspan_local_weights import FOLDER
     except ImportError as error:
-        raise MissingExtraError(_WEIGHTS, _EXTRA) from error
+        raise MissingExtraError("claimspan_local_weights", "local") from error
     return ModelFiles(FOLDER / "local.onnx", FOLDER / "tokenizer.json", _SHA256)
 
 
 def bundled_combination() -> VerdictRegression:
-    """Returns the fitted combination of the network's logits with the lexical evidence."""
+    """The fitted combination of the network's logits with the lexical evidence."""
     return VerdictRegression.read(Path(__file__).parent / "combination.json")
 
 
@@ -68,24 +55,14 @@ class _Config(BaseModel):
     id2label: dict[str, str]
 
 
-class PretrainedModel(NamedTuple):
-    """A cross-encoder for natural language inference as its authors published it."""
-
-    files: ModelFiles
-    """The model and its tokenizer."""
-
-    labels: tuple[Label, ...]
-    """The label of every logit; "not entailed" is read as neutral."""
-
-
 class _Hub(Protocol):
     """The part of huggingface_hub that is used; its own types depend on the options of the call."""
 
     def hf_hub_download(self, repo_id: str, filename: str) -> str: ...
 
 
-def find_pretrained(model: str) -> PretrainedModel:
-    """Finds the files of a model, and reads the order of its labels from its configuration.
+def find_pretrained(model: str) -> tuple[ModelFiles, tuple[Label, ...]]:
+    """Finds the files of a model, and reads the label of each logit from its configuration.
 
     Args:
         model: A folder, or ``org/name`` on the hub, whose files are then downloaded into the cache
@@ -109,11 +86,11 @@ def find_pretrained(model: str) -> PretrainedModel:
             f"{model!r} lacks an ONNX file, tokenizer.json or config.json: use a model that was "
             "exported to ONNX, or export it with optimum"
         )
-    return PretrainedModel(ModelFiles(onnx, tokenizer), _labels(model, config))
+    return ModelFiles(onnx, tokenizer), _labels(model, config)
 
 
 def _from_hub(model: str) -> Callable[[str], Path | None]:
-    """Returns a function that downloads a file by name; None if the model lacks the file."""
+    """A function that downloads a file by name; None if the model lacks the file."""
     try:
         import huggingface_hub
         from huggingface_hub.errors import (
@@ -159,7 +136,6 @@ def _labels(model: str, config: Path) -> tuple[Label, ...]:
 
 
 def _label(name: str) -> Label | None:
-    """Reads a label as model authors spell it: ``ENTAILMENT``, ``not_entailment``, ``neutral``."""
     lowered = name.lower()
     if lowered.startswith("entail"):
         return Label.ENTAILED

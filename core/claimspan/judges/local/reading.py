@@ -8,6 +8,7 @@ import re
 from collections.abc import Generator, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias, cast
 
@@ -22,7 +23,7 @@ from claimspan.judges.lexical.cells import (
     wanted_of,
 )
 from claimspan.judges.local.background import Stop
-from claimspan.judges.local.cross_encoder import Reading, TextPair
+from claimspan.judges.local.cross_encoder import PairLogits, TextPair
 from claimspan.judges.protocol import AnswerText, Cell
 from claimspan.quantities import (
     StatedValues,
@@ -70,13 +71,13 @@ class VerdictRegression(NamedTuple):
 
     @classmethod
     def read(cls, path: Path) -> VerdictRegression:
-        """Reads the fitted constants from the JSON file that lies beside the weights."""
+        """Reads the fitted constants of a JSON file."""
         content = cast("dict[str, list[list[float]]]", json.loads(path.read_text("utf-8")))
         full, lexical = (tuple(map(tuple, content[name])) for name in ("full", "lexical"))
         return cls(full, lexical)
 
     def verdict(self, features: Sequence[float]) -> Verdict:
-        """Returns the calibrated verdict for the eight features of a cell, or the lexical two."""
+        """The calibrated verdict for the eight features of a cell, or the lexical two."""
         rows = self.full if len(features) + 1 == len(self.full[0]) else self.lexical
         inputs = (*features, 1.0)
         scores = [math.fsum(w * x for w, x in zip(row, inputs, strict=True)) for row in rows]
@@ -101,7 +102,7 @@ _ENTAILED, _NEUTRAL, _CONTRADICTED = range(3)
 
 
 def _lexical_features(verdict: Verdict) -> tuple[float, float]:
-    """Returns the log-odds that the reference is about the claim, and that it then denies it."""
+    """The log-odds that the reference is about the claim, and that it then denies it."""
     support = _support(verdict)
     return log_odds(support), log_odds((verdict.contradicted or 0.0) / (support or 1.0))
 
@@ -132,7 +133,6 @@ def cell_features(verdict: Verdict, logits: Sequence[float]) -> tuple[float, ...
 
 
 def _odds_against_rest(logits: Sequence[float], position: int) -> float:
-    """Returns the log-odds of one of the three labels against the two others."""
     others = [logit for i, logit in enumerate(logits) if i != position]
     largest = max(others)
     rest = math.log(math.fsum(math.exp(each - largest) for each in others))
@@ -162,7 +162,6 @@ class Passage:
     """A reference, cut into sentences once, to be read for many claims."""
 
     def __init__(self, text: str, language: str) -> None:
-        """Cuts a reference into sentences."""
         self._written = [each.split() for each in every_sentence(text, language)]
         self.sentences = [
             " ".join(words) for each in self._written for words in _cut(each, _READ.chosen)
@@ -170,16 +169,15 @@ class Passage:
         """The sentences; one of more than 80 words is cut into pieces."""
 
     def windows_for(self, claim: str) -> list[str]:
-        """Returns the windows to read for a claim, at most one.
+        """The window to read for a claim; none for a text without words.
 
-        Returns:
-            Up to 80 words: the sentences that together have most of the claim's words, in the order
-            of the text; the first sentence if none has any. Empty for a text without words.
+        Up to 80 words: the sentences that together have most of the claim's words, in the order of
+        the text; the first sentence if none has any.
         """
         return [self.window(wanted_of(claim))] if self.sentences else []
 
     def window(self, claim: Wanted) -> str:
-        """Returns the window to read for the words of a claim, as ``windows_for`` does."""
+        """As ``windows_for``, for the words of a claim."""
         return self._gathered.text(self._gathered.gather(claim, _READ) or [0])
 
     def quotes(self, claim: str) -> bool:
@@ -210,10 +208,9 @@ _BROKEN: Final = re.compile(r"(?<![\w-])([^\W\d_]{2,30})- ([^\W\d_]{2,30})\b")
 
 
 def _unbroken(window: str, claim: str) -> str:
-    """Returns a window with its broken words whole, if the claim has them so.
+    """A window with its broken words whole, if the claim has them so.
 
-    The claim decides, since no rule tells "vaca- tion" from "low- cost"; the model takes half a
-    word for another one.
+    No other rule tells "vaca- tion" from "low- cost"; the model takes half a word for another.
     """
     said = claim.casefold()
     return _BROKEN.sub(
@@ -306,7 +303,7 @@ class Decided(NamedTuple):
     """Number of these whose texts are longer than the model reads."""
 
 
-Reads: TypeAlias = Generator[Sequence[TextPair], Reading, Decided]
+Reads: TypeAlias = Generator[Sequence[TextPair], Sequence[PairLogits], Decided]
 """Yields the pairs to read next, is sent what the model says of them, and returns the verdicts."""
 
 
@@ -327,11 +324,7 @@ class _Values(NamedTuple):
 
 @dataclass
 class _Row:
-    """A claim in one block, and how far its references are read."""
-
     claim: Wanted
-    """The words of the claim."""
-
     cells: list[Cell]
     """The cells to read, the most promising first."""
 
@@ -340,11 +333,9 @@ class _Row:
     """How many of the last ones in a row did not entail the claim."""
 
     def next_cells(self) -> list[Cell]:
-        """Returns the cells to read now; none where no more of them may entail the claim."""
         return self.cells[self.n_read : self.n_read + PATIENCE - self.n_hopeless]
 
     def note(self, entailed: float) -> None:
-        """Notes what the model has said of the next cell."""
         self.n_read += 1
         self.n_hopeless = self.n_hopeless + 1 if entailed < _HOPELESS_BELOW else 0
 
@@ -364,9 +355,9 @@ def bundled_verdicts(regression: VerdictRegression, asked: Question, stop: Stop)
     rows = _rows(asked, passages, quoted)
     while pairs := {cell: pair for cell, pair in _next_pairs(rows, passages, read)}:
         found = yield list(pairs.values())
-        n_read, n_cut = n_read + len(pairs), n_cut + sum(found.cut)
-        for cell, logits in zip(pairs, found.logits, strict=True):
-            verdicts[cell] = regression.verdict(cell_features(asked.lexical[cell], logits))
+        n_read, n_cut = n_read + len(pairs), n_cut + sum(each.cut for each in found)
+        for cell, each in zip(pairs, found, strict=True):
+            verdicts[cell] = regression.verdict(cell_features(asked.lexical[cell], each.logits))
         for row in rows:
             for cell in row.next_cells():
                 row.note(verdicts[cell].entailed or 0.0)
@@ -375,24 +366,23 @@ def bundled_verdicts(regression: VerdictRegression, asked: Question, stop: Stop)
 
 
 def pretrained_verdicts(labels: Sequence[Label], asked: Question, stop: Stop) -> Reads:
-    """Returns the verdicts of a model by others, in the best window of every reference."""
+    """The verdicts of a model by others, in the best window of every reference."""
     passages = _passages(asked, stop)
     shown = {
         (i, j): [(window, asked.claims[i]) for window in passages[j].windows or [""]]
         for i, j in asked.lexical
     }
-    found = yield [pair for pairs in shown.values() for pair in pairs]
-    logits, cut = iter(found.logits), iter(found.cut)
+    found = iter((yield [pair for pairs in shown.values() for pair in pairs]))
     verdicts: Verdicts = {}
     n_cut = 0
     for cell, pairs in shown.items():
-        verdicts[cell] = _best_window_verdict([next(logits) for _ in pairs], labels)
-        n_cut += any([next(cut) for _ in pairs])
+        windows = list(islice(found, len(pairs)))
+        verdicts[cell] = _best_window_verdict([each.logits for each in windows], labels)
+        n_cut += any(each.cut for each in windows)
     return Decided(verdicts, len(verdicts), n_cut)
 
 
 def _passages(asked: Question, stop: Stop) -> dict[int, Passage]:
-    """Cuts the references that any cell is about."""
     passages: dict[int, Passage] = {}
     for j in sorted({j for _, j in asked.lexical}):
         stop()
@@ -402,7 +392,6 @@ def _passages(asked: Question, stop: Stop) -> dict[int, Passage]:
 
 
 def _rows(asked: Question, passages: Mapping[int, Passage], quoted: Set[Cell]) -> list[_Row]:
-    """Returns the cells that the model has to decide, by claim and block."""
     rows: list[_Row] = []
     for block in blocks_of(asked.lexical):
         for i in block.claims:
@@ -455,7 +444,6 @@ def _with_values(verdicts: Verdicts, asked: Question, read: _Values, stop: Stop)
 
 
 def _unsure(verdict: Verdict) -> Verdict:
-    """Returns a verdict of an entailed claim that does not call it so, and is not sure of it."""
     neutral = (verdict.neutral or 0.0) + (verdict.entailed or 0.0) - _UNSURE
     return Verdict(
         label=Label.NEUTRAL,
@@ -466,12 +454,12 @@ def _unsure(verdict: Verdict) -> Verdict:
 
 
 def _support(verdict: Verdict) -> float:
-    """Returns the probability that the reference is about the claim at all."""
+    """The probability that the reference is about the claim at all."""
     return (verdict.entailed or 0.0) + (verdict.contradicted or 0.0)
 
 
 def _best_window_verdict(windows: Sequence[Sequence[float]], labels: Sequence[Label]) -> Verdict:
-    """Returns the verdict of the window with the highest p(entailed), not calibrated."""
+    """The verdict of the window with the highest p(entailed), not calibrated."""
 
     def verdict(logits: Sequence[float]) -> Verdict:
         by_label = dict(zip(labels, logits, strict=True))

@@ -11,11 +11,12 @@ import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from itertools import islice
 from typing import Final, NamedTuple
 
 from claimspan.errors import JudgeError
 from claimspan.judges.local.background import InferenceStoppedError, InferenceThread, Stop
-from claimspan.judges.local.cross_encoder import CrossEncoder, Reading, TextPair
+from claimspan.judges.local.cross_encoder import CrossEncoder, PairLogits, TextPair
 from claimspan.judges.local.reading import Decided, Reads
 
 __all__ = ["SharedReads", "Work"]
@@ -37,21 +38,16 @@ class SharedReads:
     """The records that wait for the model of one judge."""
 
     def __init__(self, thread: InferenceThread) -> None:
-        """Has no record yet."""
         self._thread = thread
         self._waiting: deque[_Record] = deque()
 
     async def run(self, begin: Callable[[Stop], Work], *, goes_on: bool = False) -> Decided:
         """Reads what one record needs, after older records, and waits for its verdicts.
 
-        If the waiting task is cancelled, the record is left out from the next turn on.
-
-        Args:
-            begin: Called on the thread; loads the model if need be.
-            goes_on: Whether the record has been here before: it is older than all that wait.
-
-        Raises:
-            InferenceStoppedError: The process ends.
+        ``begin`` is called on the thread; it loads the model if need be. A record that ``goes_on``
+        has been here before: it is older than all that wait. If the waiting task is cancelled, the
+        record is left out from the next turn on. Raises ``InferenceStoppedError`` if the process
+        ends.
         """
         record = _Record(begin)
         (self._waiting.appendleft if goes_on else self._waiting.append)(record)
@@ -71,7 +67,7 @@ class SharedReads:
             begun = [each for each in begun if each.is_open()]
 
     def _oldest(self, begun: list[_Record], stop: Stop) -> list[_Record]:
-        """Returns the records of the next turn; begins others if their pairs leave room."""
+        """The records of the next turn; begins others if their pairs leave room."""
         turn: list[_Record] = []
         n_pairs = 0
         while n_pairs < _FULL and (len(turn) < len(begun) or self._waiting):
@@ -104,11 +100,9 @@ def _turn(records: Sequence[_Record], stop: Stop) -> None:
         for each in records:
             _turn([each], stop)
         return
-    start = 0
+    left = iter(found)
     for each in records:
-        end = start + len(each.pairs)
-        each.go_on(Reading(found.logits[start:end], found.cut[start:end]))
-        start = end
+        each.go_on(list(islice(left, len(each.pairs))))
 
 
 class _Record:
@@ -139,7 +133,7 @@ class _Record:
         else:
             self._advance(lambda: next(self._reads))
 
-    def go_on(self, found: Reading) -> None:
+    def go_on(self, found: Sequence[PairLogits]) -> None:
         if self.is_open():
             self._advance(lambda: self._reads.send(found))
 
