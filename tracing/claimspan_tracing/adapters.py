@@ -37,7 +37,7 @@ from claimspan_tracing.capture.runs import (
     RunTree,
     value_at,
 )
-from claimspan_tracing.deliver.backend_writer import BackendWriter, ScoredChunk, ScoredRecord
+from claimspan_tracing.deliver.backend_writer import BackendWriter, ScoredRecord
 from claimspan_tracing.deliver.delivery import Delivery
 from claimspan_tracing.deliver.http import (
     Backend,
@@ -125,7 +125,6 @@ __all__ = [
     "Finished",
     "Generation",
     "GroundTruthLike",
-    "Guard",
     "Inputs",
     "JobKey",
     "Key",
@@ -142,7 +141,6 @@ __all__ = [
     "Run",
     "RunKind",
     "RunTree",
-    "ScoredChunk",
     "ScoredRecord",
     "acknowledges",
     "arguments_of",

@@ -12,7 +12,7 @@ from contextvars import Context
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import partial
-from typing import Final, NamedTuple, Self
+from typing import Final, NamedTuple, Self, TypedDict, Unpack
 
 from opentelemetry._logs import SeverityNumber  # the API's only path so far
 
@@ -33,6 +33,7 @@ from claimspan_tracing.write.sinks import Finished
 __all__ = [
     "Alert",
     "AlertEvent",
+    "AlertFields",
     "AlertSink",
     "AlertState",
     "OnAlert",
@@ -76,6 +77,19 @@ class AlertState(StrEnum):
 
     RESOLVED = "resolved"
     """The mean is back on the right side of it."""
+
+
+class AlertFields(TypedDict, total=False):
+    """The fields of an ``Alert`` that any alert may have."""
+
+    below: float | None
+    above: float | None
+    window_seconds: float
+    min_records: int
+    route: str | None
+    confidence: float
+    name: str
+    cooldown_seconds: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,31 +199,12 @@ class Alert:
             )
 
     @classmethod
-    def of_state(
-        cls,
-        state: Status | str,
-        *,
-        below: float | None = None,
-        above: float | None = None,
-        window_seconds: float = 3600.0,
-        min_records: int = 30,
-        route: str | None = None,
-        confidence: float = 0.95,
-        name: str = "",
-        cooldown_seconds: float = COOLDOWN_SECONDS,
-    ) -> Self:
+    def of_state(cls, state: Status | str, **fields: Unpack[AlertFields]) -> Self:
         """Return an alert about the share of a state among the records that were to be evaluated.
 
         Args:
             state: Such as ``judge_error``, ``timeout``, ``no_context`` or ``evaluated``.
-            below: As the fields of the same names, and so are all others.
-            above: As above.
-            window_seconds: As above.
-            min_records: As above.
-            route: As above.
-            confidence: As above.
-            name: As above.
-            cooldown_seconds: As above.
+            fields: The fields of ``Alert`` by their names, but for ``metric`` and ``state``.
 
         Raises:
             ConfigError: There is no such state, no alert gets to know it, or a field cannot work.
@@ -217,18 +212,7 @@ class Alert:
         seen = sorted(status.value for status in Status if status not in _UNSEEN)
         if state not in seen:
             raise ConfigError(f"Alert.of_state got {state!r}: give one of {', '.join(seen)}")
-        return cls(
-            "",
-            below,
-            above,
-            window_seconds,
-            min_records,
-            route,
-            confidence,
-            name,
-            cooldown_seconds,
-            state=Status(state),
-        )
+        return cls("", **fields, state=Status(state))
 
     @property
     def threshold(self) -> float:

@@ -56,9 +56,16 @@ class Guard:
         place = place_of(error)
         with self._lock:
             self.faults += 1
-            is_due, silent = self._is_due((type(error).__name__, place))
-        if not is_due:
-            return
+            kind = type(error).__name__, place
+            if kind not in self._kinds and len(self._kinds) >= MAX_KINDS:
+                kind = _OTHERS
+            # Monotonic: a clock that is set back must not silence the log.
+            now = time.monotonic()
+            due, silent = self._kinds.get(kind, (now, 0))
+            if now < due:
+                self._kinds[kind] = due, silent + 1
+                return
+            self._kinds[kind] = now + LOG_INTERVAL, 0
         more = f", {silent} of this kind since the last line" if silent else ""
         # A filter of the application's logging may raise, and so may a handler of its own.
         with contextlib.suppress(Exception):
@@ -70,19 +77,6 @@ class Guard:
                 self.faults,
                 more,
             )
-
-    def _is_due(self, kind: tuple[str, str]) -> tuple[bool, int]:
-        """Whether a kind is to be logged now, and how often it was not since it was."""
-        if kind not in self._kinds and len(self._kinds) >= MAX_KINDS:
-            kind = _OTHERS
-        # Monotonic: a clock that is set back must not silence the log.
-        now = time.monotonic()
-        due, silent = self._kinds.get(kind, (now, 0))
-        if now < due:
-            self._kinds[kind] = due, silent + 1
-            return False, 0
-        self._kinds[kind] = now + LOG_INTERVAL, 0
-        return True, silent
 
 
 def safe_text(error: BaseException) -> str:

@@ -151,7 +151,17 @@ class InMemoryMonitor(Monitor):
                 "called several times, or more than one call below it was taken for a query; "
                 "records() returns all of them"
             )
-        raise AssertionError(self._why_none())
+        stats = self.stats
+        if not stats.produced:
+            raise AssertionError(
+                "no record was captured: attach this monitor to the pipeline (its callback, or "
+                "instrument) before the call, and call the pipeline"
+            )
+        counts = {**stats.skipped, **stats.dropped}
+        listed = ", ".join(f"{status}: {count}" for status, count in counts.items())
+        raise AssertionError(
+            f"no record was read ({listed or 'all were cleared'}); stats counts them"
+        )
 
     def spans(self, timeout: float = FLUSH_SECONDS) -> tuple[ReadableSpan, ...]:
         """Wait for the records so far, and return every span exported, in the order of their ends.
@@ -178,17 +188,6 @@ class InMemoryMonitor(Monitor):
     def __exit__(self, *raised: object) -> None:
         self.shutdown()
         self.provider.shutdown()
-
-    def _why_none(self) -> str:
-        stats = self.stats
-        if not stats.produced:
-            return (
-                "no record was captured: attach this monitor to the pipeline (its callback, or "
-                "instrument) before the call, and call the pipeline"
-            )
-        counts = {**stats.skipped, **stats.dropped}
-        listed = ", ".join(f"{status}: {count}" for status, count in counts.items())
-        return f"no record was read ({listed or 'all were cleared'}); stats counts them"
 
 
 class _Collector(dict[JobKey, CapturedRecord]):

@@ -164,23 +164,18 @@ class TracerSource:
 
         A host may put each request into a span of a provider of its own, and sample none of them,
         as BentoML does by default. With such a span as its parent, a provider of ours would drop
-        every query, by a decision that was made about the spans of others.
+        every query, by a decision that was made about the spans of others. One that the application
+        has made, has set for the process, or has set a sampler for, samples by whole traces.
         """
         around = trace.get_current_span().get_span_context()
-        if not around.is_valid or around.trace_flags.sampled or not self._decides_alone():
+        if not around.is_valid or around.trace_flags.sampled:
             return None
-        return trace.set_span_in_context(trace.INVALID_SPAN)  # baggage and all else is kept
-
-    def _decides_alone(self) -> bool:
-        """Whether no sampler but ``Monitor(sample=...)`` was asked for.
-
-        A provider that the application has made, has set for the process, or has set a sampler for,
-        samples by whole traces.
-        """
         provider = self._used
         if os.environ.get("OTEL_TRACES_SAMPLER") or provider is global_provider():
-            return False
-        return provider is not None and lifecycle.is_own(provider)
+            return None
+        if provider is None or not lifecycle.is_own(provider):
+            return None
+        return trace.set_span_in_context(trace.INVALID_SPAN)  # baggage and all else is kept
 
     def adopt(self, provider: TracerProvider) -> bool:
         """Use a provider from now on, if the application has given none.

@@ -121,23 +121,35 @@ class Redaction:
 
     def _results(self, texts: Collection[str], guard: Guard) -> dict[str, str]:
         """The redacted texts; those on which the redactor failed are not among them."""
-        batch = _Batch(self.redactor, texts, guard)
         self._hanging[:] = [thread for thread in self._hanging if thread.is_alive()]
         if not texts:
             return {}
         if len(self._hanging) >= MAX_HANGING:
             guard.swallow(TimeoutError("calls of the redactor hang"))
             return {}
+        found: dict[str, str] = {}
+        is_given_up = False
+
+        def redact_all() -> None:
+            for text in texts:
+                if is_given_up:
+                    return
+                try:
+                    found[text] = _whole(self.redactor, text)
+                except BaseException as error:  # noqa: BLE001 - counted; the text is left out
+                    guard.swallow(error)
+
         try:
-            thread = start_daemon(partial(run_suppressed, batch.run), "claimspan-redactor")
+            thread = start_daemon(partial(run_suppressed, redact_all), "claimspan-redactor")
         except RuntimeError:  # the interpreter is shutting down, which has a deadline of its own
-            run_suppressed(batch.run)
-            return batch.found
+            run_suppressed(redact_all)
+            return found
         thread.join(self.seconds)
+        is_given_up = True
         if thread.is_alive():
             self._hanging.append(thread)
             guard.swallow(TimeoutError("the redactor did not return in time"))
-        return batch.end()
+        return dict(found)  # what a late call still finds is not used
 
 
 def _texts(visit: Callable[[Swap], object]) -> list[str]:
@@ -188,31 +200,6 @@ def _hidden_words(texts: Collection[str], found: Mapping[str, str]) -> set[str]:
     return {word for word in raw - left if len(word) > 2 or not word.isalpha()}
 
 
-class _Batch:
-    """Texts that are redacted one by one, until it is ended."""
-
-    def __init__(self, redactor: Redactor, texts: Collection[str], guard: Guard) -> None:
-        self._redactor = redactor
-        self._texts = texts
-        self._guard = guard
-        self._ended = False
-        self.found: dict[str, str] = {}
-
-    def run(self) -> None:
-        for text in self._texts:
-            if self._ended:
-                return
-            try:
-                self.found[text] = _whole(self._redactor, text)
-            except BaseException as error:  # noqa: BLE001 - counted; the text is left out
-                self._guard.swallow(error)
-
-    def end(self) -> dict[str, str]:
-        """End the batch; what a late call still finds is not used."""
-        self._ended = True
-        return dict(self.found)
-
-
 def _whole(redactor: Redactor, text: str) -> str:
     """Redact a text, and cut it to its bound so that no half of a secret is left at the end."""
     kept = _cut(text)
@@ -225,10 +212,9 @@ def _whole(redactor: Redactor, text: str) -> str:
 
 
 def _common_start(one: str, other: str) -> str:
-    if one.startswith(other):
-        return other
-    differ = (place for place, (a, b) in enumerate(zip(one, other, strict=False)) if a != b)
-    return one[: next(differ, len(one))]
+    pairs = enumerate(zip(one, other, strict=False))
+    shorter = min(len(one), len(other))
+    return one[: next((place for place, (a, b) in pairs if a != b), shorter)]
 
 
 def _redact(redactor: Redactor, text: str) -> str:

@@ -47,11 +47,6 @@ class DatasetItem:
     metadata: Mapping[str, JsonValue] = field(default_factory=dict[str, JsonValue])
     """What the dataset keeps with the question, for slices."""
 
-    @property
-    def identity(self) -> tuple[str | None, str, str | None]:
-        """The identity of a question in a file of results."""
-        return self.id, self.query, self.ground_truth
-
 
 def read_dataset(path: str | Path) -> list[DatasetItem]:
     """Read the questions of a dataset.
@@ -173,7 +168,7 @@ def _done(
     # A list of places: without ids the same question may stand in a dataset twice.
     places: defaultdict[object, list[int]] = defaultdict(list)
     for index, item in enumerate(items):
-        places[item.identity].append(index)
+        places[item.id, item.query, item.ground_truth].append(index)
     # Bytes: a process that was killed may have ended within a character.
     lines = path.read_bytes().split(b"\n")
     for number, line in enumerate(lines, start=1):

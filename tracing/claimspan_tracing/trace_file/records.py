@@ -21,9 +21,12 @@ from pydantic import (
     BaseModel,
     BeforeValidator,
     Field,
+    Json,
     JsonValue,
     TypeAdapter,
     ValidationError,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
 )
 
 from claimspan.errors import NoRecordsError
@@ -166,7 +169,7 @@ def _entry(root: TraceSpan, family: Sequence[TraceSpan], skipped: Skipped) -> Re
         lower_is_better=_texts(facts, semconv.SCORES_LOWER_IS_BETTER),
         judgement=_judgement(facts, scores),
         # What the application attached, with session and user by OpenInference's names.
-        metadata=_parsed_metadata(root.attributes.get(semconv.METADATA))
+        metadata=_METADATA.validate_python(root.attributes.get(semconv.METADATA))
         | {name: _text(root.attributes, name) for name in ids if name in root.attributes},
         abstained=semconv.JUDGE_NAME in facts
         and abstains(response, [chunk.text for chunk in chunks]),
@@ -241,39 +244,31 @@ def _judgement(attributes: Attributes, scores: Mapping[str, float]) -> Judgement
 _Text = Annotated[str, BeforeValidator(str)]
 
 
-def _parsed_ids(value: object) -> object:
-    # Backends cut long attributes, and a JSON array that was cut cannot be parsed.
-    try:
-        return TypeAdapter(tuple[_Text, ...]).validate_json(str(value))
-    except ValidationError:
-        return ()
+def _or(default: Callable[[], object]) -> WrapValidator:
+    """Takes a default for what cannot be read.
+
+    Another program may have written anything, and backends cut long attributes, so that a JSON
+    array ends in the middle.
+    """
+
+    def validate(value: object, handler: ValidatorFunctionWrapHandler) -> object:
+        try:
+            validated: object = handler(value)
+        except ValidationError:
+            return default()
+        return validated
+
+    return WrapValidator(validate)
 
 
-def _parsed_metadata(value: object) -> dict[str, JsonValue]:
-    try:
-        return TypeAdapter(dict[str, JsonValue]).validate_json(str(value))
-    except ValidationError:
-        return {}
+_nothing: Final = type(None)
 
-
-def _parsed_label(value: object) -> Label | None:
-    try:
-        return Label.parse(str(value))
-    except ValueError:
-        return None
-
-
-def _parsed_probability(value: object) -> float | None:
-    # Another program may have written anything, and a bool is an int for Python.
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    return float(value) if 0 <= value <= 1 else None
-
-
-_Probability = Annotated[float | None, BeforeValidator(_parsed_probability)]
-_Metadata = Annotated[dict[str, JsonValue], BeforeValidator(_parsed_metadata)]
-_Ids = Annotated[tuple[str, ...], BeforeValidator(_parsed_ids)]
-_Label = Annotated[Label | None, BeforeValidator(_parsed_label)]
+# Strict: a bool is an int for Python.
+_Probability = Annotated[float | None, Field(strict=True, ge=0, le=1), _or(_nothing)]
+_Metadata = Annotated[Json[dict[str, JsonValue]], _or(dict)]
+_METADATA: Final = TypeAdapter[dict[str, JsonValue]](_Metadata)
+_Ids = Annotated[Json[tuple[_Text, ...]], _or(tuple)]
+_Label = Annotated[Label | None, BeforeValidator(lambda v: Label.parse(str(v))), _or(_nothing)]
 
 
 class _Document(BaseModel):
