@@ -7,6 +7,8 @@ from heapq import nlargest
 from operator import itemgetter
 from typing import Final
 
+from opentelemetry.util.types import AttributeValue
+
 from claimspan import Evaluation
 from claimspan.evaluation.judgement import NEUTRAL, Judgement
 from claimspan.metrics.truths import NO_GROUND_TRUTH
@@ -14,7 +16,7 @@ from claimspan_tracing import semconv
 from claimspan_tracing.decide.sampling import Decision
 from claimspan_tracing.job import Job, Outcome
 from claimspan_tracing.text import clean, cut
-from claimspan_tracing.write.limits import MAX_VALUE_BYTES, WITHHELD, Attributes
+from claimspan_tracing.write.limits import Attributes, present, text_attributes
 
 __all__ = ["about", "ground_truth_of", "in_words", "left_out", "metric_scores", "sample_of"]
 
@@ -34,20 +36,18 @@ def metric_scores(metrics: Mapping[str, float], names: Iterable[str] | None = No
 def about(evaluation: Evaluation) -> Attributes:
     """Return everything else that the judge found out. Empty and unknown values are absent."""
     usage = evaluation.usage
-    optional: Attributes = {
-        semconv.JUDGE_NOTES: _counts(evaluation.notes),
-        semconv.EVALUATION_UNDECIDED: _counts(evaluation.undecided),
-        semconv.INJECTION_SUSPECTED: list(evaluation.injection_suspected),
-        semconv.CLAIMS_CONFLICTING: evaluation.matrices.conflicting_claims,
-        semconv.CLAIMS_DROPPED: evaluation.claims_dropped,
-        semconv.JUDGE_SCORE_MODE: evaluation.score_mode or "",
-    }
-    # Absent rather than empty: a span may have 110 attributes of ours.
-    known: Attributes = {name: value for name, value in optional.items() if value}
     coverage = evaluation.context_coverage
-    if coverage is not None and coverage.combined_or is not None:
-        known[semconv.CONTEXT_COVERAGE] = coverage.combined_or
-    return known | {
+    # Absent rather than empty: a span may have 110 attributes of ours.
+    optional: dict[str, AttributeValue | None] = {
+        semconv.JUDGE_NOTES: _counts(evaluation.notes) or None,
+        semconv.EVALUATION_UNDECIDED: _counts(evaluation.undecided) or None,
+        semconv.INJECTION_SUSPECTED: list(evaluation.injection_suspected) or None,
+        semconv.CLAIMS_CONFLICTING: evaluation.matrices.conflicting_claims or None,
+        semconv.CLAIMS_DROPPED: evaluation.claims_dropped or None,
+        semconv.JUDGE_SCORE_MODE: evaluation.score_mode or None,
+        semconv.CONTEXT_COVERAGE: None if coverage is None else coverage.combined_or,
+    }
+    return present(optional) | {
         semconv.CLAIMS_RESPONSE: len(evaluation.response_claims),
         semconv.CLAIMS_GROUND_TRUTH: len(evaluation.ground_truth_claims),
         semconv.CLAIMS_UNKNOWN: evaluation.undecided_claims,
@@ -86,12 +86,11 @@ def ground_truth_of(outcome: Outcome) -> Attributes:
     match = outcome.ground_truth
     if match is None:
         return {}
-    score: Attributes = {} if match.score is None else {semconv.GROUND_TRUTH_SCORE: match.score}
-    # Absent where texts are not captured.
-    text: Attributes = (
-        {semconv.GROUND_TRUTH: cut(match.text, MAX_VALUE_BYTES)} if match.text != WITHHELD else {}
-    )
-    return score | text | {semconv.GROUND_TRUTH_MATCHED_BY: match.matched_by}
+    return {
+        **present({semconv.GROUND_TRUTH_SCORE: match.score}),
+        **text_attributes({semconv.GROUND_TRUTH: match.text}),
+        semconv.GROUND_TRUTH_MATCHED_BY: match.matched_by,
+    }
 
 
 def left_out(job: Job, outcome: Outcome) -> Attributes:
