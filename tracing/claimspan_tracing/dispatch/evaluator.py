@@ -6,6 +6,7 @@ A sampler may have a cheap judge of its own, which looks first and decides what 
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextvars import copy_context
@@ -111,7 +112,7 @@ class Evaluator:
         self._judging: Judging = self.judging or here
         self._pool = DaemonPool(LOOKUP_THREADS, name="claimspan-lookup")
         # Calls that were given up after ``LOOKUP_SECONDS`` and still occupy a thread.
-        self._hanging: set[_LookUp] = set()
+        self._hanging: list[threading.Event] = []
 
     def prepare(self) -> None:
         """Start the threads of look-ups and redactors; see ``Dispatcher.start``."""
@@ -244,36 +245,23 @@ class Evaluator:
 
         Instrumentation is suppressed there too: a look-up built on a framework is no query.
         """
-        self._hanging = {each for each in self._hanging if each.is_running}
+        self._hanging = [each for each in self._hanging if each.is_set()]
         if len(self._hanging) >= LOOKUP_THREADS:
             raise TimeoutError(f"{LOOKUP_THREADS} look-ups hang, and no thread is left for more")
-        call = _LookUp(find, query, metadata)
+        is_running = threading.Event()
+
+        def call() -> object:
+            is_running.set()
+            try:
+                return find(query, metadata)
+            finally:
+                is_running.clear()
+
         try:
-            return await self._pool.run(call.run, context=copy_context())
+            return await self._pool.run(call, context=copy_context())
         finally:
-            self._hanging = {each for each in (*self._hanging, call) if each.is_running}
-
-
-class _LookUp:
-    """One call of a synchronous look-up, which may go on after it was given up."""
-
-    def __init__(
-        self,
-        find: Callable[[str, Mapping[str, object]], object],
-        query: str,
-        metadata: Mapping[str, object],
-    ) -> None:
-        self._find = find
-        self._query = query
-        self._metadata = metadata
-        self.is_running = False
-
-    def run(self) -> object:
-        self.is_running = True
-        try:
-            return self._find(self._query, self._metadata)
-        finally:
-            self.is_running = False
+            if is_running.is_set():
+                self._hanging.append(is_running)
 
 
 def _state_of(evaluation: Evaluation) -> tuple[Status, str]:
