@@ -125,26 +125,23 @@ class Evaluator:
         self._pool.close()
 
     async def conclude(self, job: Job, seconds: float) -> Outcome:
-        """As ``evaluate``, whatever is raised: the work of a task in a context of its own.
+        """Evaluate a job within some time; the work of a task in a context of its own.
 
-        Instrumentation is suppressed in it: the judge's requests stay out of the application's
-        traces, and a judge that is built on a framework is not captured as a query.
+        Whatever is raised becomes an outcome, and what must not be seen is taken out of that.
+        Instrumentation is suppressed: the judge's requests stay out of the application's traces,
+        and a judge that is built on a framework is not captured as a query.
         """
         suppress()
         try:
-            return await self.evaluate(job, seconds)
+            outcome = await self._decided(job, seconds)
+            if self.redaction is None:
+                return outcome
+            return await self._pool.run(self.redaction.apply_to_outcome, job, outcome, self.guard)
         except asyncio.CancelledError:  # by us: the core turns a judge's own into an error
             return Outcome(status=Status.SHUTDOWN)
         except BaseException as error:  # noqa: BLE001 - on our own thread no other code can receive it
             self.guard.swallow(error)
             return FAILED_INSIDE
-
-    async def evaluate(self, job: Job, seconds: float) -> Outcome:
-        """Evaluate a job within some time; what must not be seen is taken out of the outcome."""
-        outcome = await self._decided(job, seconds)
-        if self.redaction is None:
-            return outcome
-        return await self._pool.run(self.redaction.apply_to_outcome, job, outcome, self.guard)
 
     async def _decided(self, job: Job, seconds: float) -> Outcome:
         """Let a first judge decide about a job that was dispatched undecided, then evaluate it."""
@@ -196,10 +193,12 @@ class Evaluator:
             return Outcome(status=Status.JUDGE_ERROR, reason=reason)
 
     async def _judge_record(self, job: Job, match: GroundTruthMatch | None, reason: str) -> Outcome:
-        record = job.record
+        record, redaction = job.record, self.redaction
         # The job keeps no ground truth: another worker may look it up in another version.
         if match is not None:
-            text = await self._for_judge(match.text)
+            text: str | None = match.text
+            if redaction is not None and not redaction.spares_judge:
+                text = await self._pool.run(redaction.apply_to_text, match.text, self.guard)
             if text is None:
                 match, reason = None, "the redactor failed on the ground truth"
             record = record.model_copy(update={"ground_truth": text})
@@ -208,12 +207,6 @@ class Evaluator:
         return Outcome(
             status=status, reason=why or reason, evaluation=evaluation, ground_truth=match
         )
-
-    async def _for_judge(self, text: str) -> str | None:
-        """A ground truth as the judge may see it; None if the redactor failed on it."""
-        if self.redaction is None or self.redaction.spares_judge:
-            return text
-        return await self._pool.run(self.redaction.apply_to_text, text, self.guard)
 
     async def _find_ground_truth(self, job: Job) -> tuple[GroundTruthMatch | None, str]:
         """The match, and why there is none if the look-up failed: other metrics still stand."""
