@@ -39,6 +39,9 @@ PREFIX: Final = "claimspan"
 
 DAY_SECONDS: Final = 86_400
 
+LETTER_SECONDS: Final = 7 * DAY_SECONDS
+"""How long a dead letter is kept."""
+
 WRITING_SECONDS: Final = 60
 """How long a worker may take to write scores; after it another may try. An exporter gives up after
 10 s by default, and is asked three times."""
@@ -193,7 +196,7 @@ class JobStore:
 class RedisStore(JobStore):
     """Keeps it in Redis, under keys that begin with ``claimspan:``."""
 
-    def __init__(self, url: str, done_seconds: int, letter_seconds: int = 7 * DAY_SECONDS) -> None:
+    def __init__(self, url: str, done_seconds: int) -> None:
         """Set the server, as ``redis://host:6379/0``; it is connected to with the first call.
 
         Raises:
@@ -212,7 +215,6 @@ class RedisStore(JobStore):
                 "with every sign of a password encoded that has a meaning in URLs"
             ) from None
         self._done_seconds = done_seconds
-        self._letter_seconds = letter_seconds
 
     def check(self, place: str, remedy: str) -> None:
         """Connect to the server once.
@@ -268,7 +270,7 @@ class RedisStore(JobStore):
         pipe = self._redis.pipeline()
         pipe.lpush(f"{PREFIX}:dead", letter)
         pipe.ltrim(f"{PREFIX}:dead", 0, DEAD_LETTERS - 1)
-        pipe.expire(f"{PREFIX}:dead", self._letter_seconds)
+        pipe.expire(f"{PREFIX}:dead", LETTER_SECONDS)
         pipe.execute()
 
     def count(self, result: str) -> None:

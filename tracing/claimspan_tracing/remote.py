@@ -15,10 +15,11 @@ from contextlib import AbstractContextManager, nullcontext
 from contextlib import suppress as ignore
 from contextvars import Context
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from opentelemetry.trace import Tracer, TracerProvider
+from opentelemetry.trace import TracerProvider
 
 from claimspan.cost.budget import Budget
 from claimspan.errors import DeliveryError
@@ -132,7 +133,14 @@ class RemoteEvaluation:
             selection=settings.selection,
         )
         self._evaluator.prepare()
-        self._provider, self._carriers = _destination(tracer_provider, carriers)
+        self._carriers: CarrierProvider | None = None
+        if tracer_provider is None:
+            # Imported here: an application with a provider of its own does not load the SDK for us.
+            from claimspan_tracing.providers.sdk import CarrierProvider
+
+            self._carriers = carriers or CarrierProvider()
+            tracer_provider = self._carriers.provider
+        self._provider: Final = tracer_provider
         self._sinks = (*Signals().of_a_record, *written_by(settings.sinks))
         self._deliveries = DeliveringSinks(settings.sinks, self.guard)
         self._deliveries.start()
@@ -201,10 +209,15 @@ class RemoteEvaluation:
         return is_delivered
 
     def _write(self, finished: Finished) -> bool:
+        known_ids: AbstractContextManager[None] = nullcontext()
         try:
-            with self._known_ids(finished):
-                write_scores(self._tracer, finished)
-            if not self._flush():
+            if self._carriers is not None:
+                ids = [carrier_span_id(finished.job, self._judge, name) for name in _CARRIERS]
+                known_ids = self._carriers.span_ids(ids)
+            with known_ids:
+                write_scores(partial(tracer_of, self._provider), finished)
+            # A provider of the application's has not exported yet; ours has.
+            if self._carriers is None and not flush(self._provider):
                 return False
         except BaseException as error:  # noqa: BLE001 - a processor may raise anything; the caller tries again
             self.guard.swallow(error)
@@ -216,19 +229,6 @@ class RemoteEvaluation:
                 self.guard.swallow(error)
         return True
 
-    def _known_ids(self, finished: Finished) -> AbstractContextManager[None]:
-        if self._carriers is None:
-            return nullcontext()
-        ids = [carrier_span_id(finished.job, self._judge, name) for name in _CARRIERS]
-        return self._carriers.span_ids(ids)
-
-    def _flush(self) -> bool:
-        """Have a provider of the application's export; ours has done so already."""
-        return self._carriers is not None or flush(self._provider)
-
-    def _tracer(self) -> Tracer:
-        return tracer_of(self._provider)
-
     def _replace(self, blocked: LoopThread) -> None:
         """Go on with a new thread; the blocked one ends when the judge's call returns."""
         blocked.stop(timeout=0.0)
@@ -238,18 +238,6 @@ class RemoteEvaluation:
 
     def _new_thread(self) -> LoopThread:
         return LoopThread("claimspan-judge", self.guard, DaemonExecutor)
-
-
-def _destination(
-    given: TracerProvider | None, own: CarrierProvider | None
-) -> tuple[TracerProvider, CarrierProvider | None]:
-    if given is not None:
-        return given, None
-    # Imported here: an application with a provider of its own does not load the SDK for us.
-    from claimspan_tracing.providers.sdk import CarrierProvider
-
-    own = own or CarrierProvider()
-    return own.provider, own
 
 
 def carrier_span_id(job: Job, judge: Judge, name: str = semconv.SPAN_EVALUATE) -> int:

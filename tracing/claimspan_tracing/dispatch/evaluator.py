@@ -6,6 +6,7 @@ A sampler may have a cheap judge of its own, which looks first and decides what 
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextvars import copy_context
@@ -111,7 +112,7 @@ class Evaluator:
         self._judging: Judging = self.judging or here
         self._pool = DaemonPool(LOOKUP_THREADS, name="claimspan-lookup")
         # Calls that were given up after ``LOOKUP_SECONDS`` and still occupy a thread.
-        self._hanging: set[_LookUp] = set()
+        self._hanging: list[threading.Event] = []
 
     def prepare(self) -> None:
         """Start the threads of look-ups and redactors; see ``Dispatcher.start``."""
@@ -124,26 +125,23 @@ class Evaluator:
         self._pool.close()
 
     async def conclude(self, job: Job, seconds: float) -> Outcome:
-        """As ``evaluate``, whatever is raised: the work of a task in a context of its own.
+        """Evaluate a job within some time; the work of a task in a context of its own.
 
-        Instrumentation is suppressed in it: the judge's requests stay out of the application's
-        traces, and a judge that is built on a framework is not captured as a query.
+        Whatever is raised becomes an outcome, and what must not be seen is taken out of that.
+        Instrumentation is suppressed: the judge's requests stay out of the application's traces,
+        and a judge that is built on a framework is not captured as a query.
         """
         suppress()
         try:
-            return await self.evaluate(job, seconds)
+            outcome = await self._decided(job, seconds)
+            if self.redaction is None:
+                return outcome
+            return await self._pool.run(self.redaction.apply_to_outcome, job, outcome, self.guard)
         except asyncio.CancelledError:  # by us: the core turns a judge's own into an error
             return Outcome(status=Status.SHUTDOWN)
         except BaseException as error:  # noqa: BLE001 - on our own thread no other code can receive it
             self.guard.swallow(error)
             return FAILED_INSIDE
-
-    async def evaluate(self, job: Job, seconds: float) -> Outcome:
-        """Evaluate a job within some time; what must not be seen is taken out of the outcome."""
-        outcome = await self._decided(job, seconds)
-        if self.redaction is None:
-            return outcome
-        return await self._pool.run(self.redaction.apply_to_outcome, job, outcome, self.guard)
 
     async def _decided(self, job: Job, seconds: float) -> Outcome:
         """Let a first judge decide about a job that was dispatched undecided, then evaluate it."""
@@ -195,10 +193,12 @@ class Evaluator:
             return Outcome(status=Status.JUDGE_ERROR, reason=reason)
 
     async def _judge_record(self, job: Job, match: GroundTruthMatch | None, reason: str) -> Outcome:
-        record = job.record
+        record, redaction = job.record, self.redaction
         # The job keeps no ground truth: another worker may look it up in another version.
         if match is not None:
-            text = await self._for_judge(match.text)
+            text: str | None = match.text
+            if redaction is not None and not redaction.spares_judge:
+                text = await self._pool.run(redaction.apply_to_text, match.text, self.guard)
             if text is None:
                 match, reason = None, "the redactor failed on the ground truth"
             record = record.model_copy(update={"ground_truth": text})
@@ -207,12 +207,6 @@ class Evaluator:
         return Outcome(
             status=status, reason=why or reason, evaluation=evaluation, ground_truth=match
         )
-
-    async def _for_judge(self, text: str) -> str | None:
-        """A ground truth as the judge may see it; None if the redactor failed on it."""
-        if self.redaction is None or self.redaction.spares_judge:
-            return text
-        return await self._pool.run(self.redaction.apply_to_text, text, self.guard)
 
     async def _find_ground_truth(self, job: Job) -> tuple[GroundTruthMatch | None, str]:
         """The match, and why there is none if the look-up failed: other metrics still stand."""
@@ -244,36 +238,23 @@ class Evaluator:
 
         Instrumentation is suppressed there too: a look-up built on a framework is no query.
         """
-        self._hanging = {each for each in self._hanging if each.is_running}
+        self._hanging = [each for each in self._hanging if each.is_set()]
         if len(self._hanging) >= LOOKUP_THREADS:
             raise TimeoutError(f"{LOOKUP_THREADS} look-ups hang, and no thread is left for more")
-        call = _LookUp(find, query, metadata)
+        is_running = threading.Event()
+
+        def call() -> object:
+            is_running.set()
+            try:
+                return find(query, metadata)
+            finally:
+                is_running.clear()
+
         try:
-            return await self._pool.run(call.run, context=copy_context())
+            return await self._pool.run(call, context=copy_context())
         finally:
-            self._hanging = {each for each in (*self._hanging, call) if each.is_running}
-
-
-class _LookUp:
-    """One call of a synchronous look-up, which may go on after it was given up."""
-
-    def __init__(
-        self,
-        find: Callable[[str, Mapping[str, object]], object],
-        query: str,
-        metadata: Mapping[str, object],
-    ) -> None:
-        self._find = find
-        self._query = query
-        self._metadata = metadata
-        self.is_running = False
-
-    def run(self) -> object:
-        self.is_running = True
-        try:
-            return self._find(self._query, self._metadata)
-        finally:
-            self.is_running = False
+            if is_running.is_set():
+                self._hanging.append(is_running)
 
 
 def _state_of(evaluation: Evaluation) -> tuple[Status, str]:

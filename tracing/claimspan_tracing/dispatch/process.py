@@ -452,7 +452,9 @@ class _Supervisor:
         self._child = self._life = None
         if self._is_over:
             return
-        self._settle_rest()
+        for spent in self._spent.values():  # what its calls have cost is not known
+            if not spent.done():
+                spent.set_result(None)
         if child.refusal or (self._deaths and not child.is_ready):
             self._refuse(child.refusal or f"it has ended before its judge was made: {how}")
             return
@@ -557,12 +559,6 @@ class _Supervisor:
         task = self.loop.create_task(call, context=question.context)
         self._booking.add(task)
         task.add_done_callback(self._booking.discard)
-
-    def _settle_rest(self) -> None:
-        """Book the calls of a process that has died, whose cost is not known."""
-        for spent in self._spent.values():
-            if not spent.done():
-                spent.set_result(None)
 
     async def _reserve(self, budget: Budget, key: str, maximum: Usage) -> None:
         spent = self._spent[key]

@@ -6,7 +6,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 from contextvars import Context
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 from opentelemetry.trace import SpanContext
@@ -75,17 +75,12 @@ class FeedbackDesk:
     guard: Guard
     clock: Callable[[], float] = time.monotonic
 
-    # Both from the oldest to the newest.
-    _jobs: OrderedDict[JobKey, _Kept] = field(
-        default_factory=OrderedDict[JobKey, _Kept], init=False
-    )
-    _characters: int = field(default=0, init=False)
-    _early: OrderedDict[JobKey, tuple[float, float]] = field(
-        default_factory=OrderedDict[JobKey, tuple[float, float]], init=False
-    )
-
     def __post_init__(self) -> None:
         self._keeps = wants_feedback(self.settings.sampler)
+        # Both from the oldest to the newest.
+        self._jobs: OrderedDict[JobKey, _Kept] = OrderedDict()
+        self._early: OrderedDict[JobKey, tuple[float, float]] = OrderedDict()
+        self._characters = 0
 
     def receive(self, feedback: Feedback) -> None:
         """Write feedback as an event, and have its records decided about once more."""

@@ -7,16 +7,17 @@ from heapq import nlargest
 from operator import itemgetter
 from typing import Final
 
-from claimspan import Evaluation
+from opentelemetry.util.types import AttributeValue
+
 from claimspan.evaluation.judgement import NEUTRAL, Judgement
 from claimspan.metrics.truths import NO_GROUND_TRUTH
 from claimspan_tracing import semconv
 from claimspan_tracing.decide.sampling import Decision
 from claimspan_tracing.job import Job, Outcome
 from claimspan_tracing.text import clean, cut
-from claimspan_tracing.write.limits import MAX_VALUE_BYTES, WITHHELD, Attributes
+from claimspan_tracing.write.limits import Attributes, present, text_attributes
 
-__all__ = ["about", "ground_truth_of", "in_words", "left_out", "metric_scores", "sample_of"]
+__all__ = ["found_by_judge", "metric_scores", "sample_of"]
 
 MAX_COUNTS: Final = 16
 """Notes of a judge, or reasons of undecided verdicts, on one span."""
@@ -31,23 +32,33 @@ def metric_scores(metrics: Mapping[str, float], names: Iterable[str] | None = No
     return {semconv.score(name): float(metrics[name]) for name in wanted}
 
 
-def about(evaluation: Evaluation) -> Attributes:
-    """Return everything else that the judge found out. Empty and unknown values are absent."""
-    usage = evaluation.usage
-    optional: Attributes = {
-        semconv.JUDGE_NOTES: _counts(evaluation.notes),
-        semconv.EVALUATION_UNDECIDED: _counts(evaluation.undecided),
-        semconv.INJECTION_SUSPECTED: list(evaluation.injection_suspected),
-        semconv.CLAIMS_CONFLICTING: evaluation.matrices.conflicting_claims,
-        semconv.CLAIMS_DROPPED: evaluation.claims_dropped,
-        semconv.JUDGE_SCORE_MODE: evaluation.score_mode or "",
-    }
-    # Absent rather than empty: a span may have 110 attributes of ours.
-    known: Attributes = {name: value for name, value in optional.items() if value}
-    coverage = evaluation.context_coverage
-    if coverage is not None and coverage.combined_or is not None:
-        known[semconv.CONTEXT_COVERAGE] = coverage.combined_or
-    return known | {
+def found_by_judge(job: Job, outcome: Outcome, judgement: Judgement) -> Attributes:
+    """Return all that an evaluation has found, apart from its claims, the scores last.
+
+    Empty and unknown values are absent: a span may have 110 attributes of ours.
+    """
+    evaluation, match = outcome.evaluation, outcome.ground_truth
+    if evaluation is None:
+        return {}
+    usage, coverage = evaluation.usage, evaluation.context_coverage
+    reasons = {each.name: each.explanation for each in judgement.scores}
+    optional: dict[str, AttributeValue | None] = {
+        semconv.EVALUATION_SUMMARY: judgement.summary or None,
+        semconv.EVALUATION_FINDINGS: list(judgement.findings) or None,
+        semconv.EVALUATION_DOUBTS: list(judgement.doubts) or None,
+        semconv.SCORES_LOW: [each.name for each in judgement.low] or None,
+        semconv.SCORES_NEUTRAL: [e.name for e in judgement.scores if e.label == NEUTRAL] or None,
+        semconv.SCORES_LOWER_IS_BETTER: list(evaluation.lower_is_better) or None,
+        **{semconv.reason(name): reasons[name] or None for name in evaluation.explanations},
+        semconv.EVALUATION_LABEL: judgement.label,
+        semconv.EVALUATION_BLAME: judgement.part.value,
+        semconv.JUDGE_NOTES: _counts(evaluation.notes) or None,
+        semconv.EVALUATION_UNDECIDED: _counts(evaluation.undecided) or None,
+        semconv.INJECTION_SUSPECTED: list(evaluation.injection_suspected) or None,
+        semconv.CLAIMS_CONFLICTING: evaluation.matrices.conflicting_claims or None,
+        semconv.CLAIMS_DROPPED: evaluation.claims_dropped or None,
+        semconv.JUDGE_SCORE_MODE: evaluation.score_mode or None,
+        semconv.CONTEXT_COVERAGE: None if coverage is None else coverage.combined_or,
         semconv.CLAIMS_RESPONSE: len(evaluation.response_claims),
         semconv.CLAIMS_GROUND_TRUTH: len(evaluation.ground_truth_claims),
         semconv.CLAIMS_UNKNOWN: evaluation.undecided_claims,
@@ -59,45 +70,12 @@ def about(evaluation: Evaluation) -> Attributes:
         semconv.JUDGE_COST: usage.cost_usd,
         semconv.JUDGE_SECONDS: usage.seconds,
         semconv.EVALUATION_UNDEFINED: _undefined(evaluation.undefined),
+        semconv.GROUND_TRUTH_SCORE: None if match is None else match.score,
+        semconv.GROUND_TRUTH_MATCHED_BY: None if match is None else match.matched_by,
+        semconv.REDACTION_FAILED: (job.redaction_failed + outcome.redaction_failed) or None,
     }
-
-
-def in_words(evaluation: Evaluation, judgement: Judgement) -> Attributes:
-    """Return what the scores say: label, part to blame, and why. Empty values are absent."""
-    reasons = {each.name: each.explanation for each in judgement.scores}
-    optional: Attributes = {
-        semconv.EVALUATION_SUMMARY: judgement.summary,
-        semconv.EVALUATION_FINDINGS: list(judgement.findings),
-        semconv.EVALUATION_DOUBTS: list(judgement.doubts),
-        semconv.SCORES_LOW: [each.name for each in judgement.low],
-        semconv.SCORES_NEUTRAL: [e.name for e in judgement.scores if e.label == NEUTRAL],
-        semconv.SCORES_LOWER_IS_BETTER: list(evaluation.lower_is_better),
-        **{semconv.reason(name): reasons[name] for name in evaluation.explanations},
-    }
-    known: Attributes = {name: value for name, value in optional.items() if value}
-    return known | {
-        semconv.EVALUATION_LABEL: judgement.label,
-        semconv.EVALUATION_BLAME: judgement.part.value,
-    }
-
-
-def ground_truth_of(outcome: Outcome) -> Attributes:
-    """Return the ground truth, how it was found, and how sure that match is."""
-    match = outcome.ground_truth
-    if match is None:
-        return {}
-    score: Attributes = {} if match.score is None else {semconv.GROUND_TRUTH_SCORE: match.score}
-    # Absent where texts are not captured.
-    text: Attributes = (
-        {semconv.GROUND_TRUTH: cut(match.text, MAX_VALUE_BYTES)} if match.text != WITHHELD else {}
-    )
-    return score | text | {semconv.GROUND_TRUTH_MATCHED_BY: match.matched_by}
-
-
-def left_out(job: Job, outcome: Outcome) -> Attributes:
-    """Return how many texts the redactor failed on, in the record and in what the judge said."""
-    failed = job.redaction_failed + outcome.redaction_failed
-    return {semconv.REDACTION_FAILED: failed} if failed else {}
+    text = {} if match is None else text_attributes({semconv.GROUND_TRUTH: match.text})
+    return present(optional) | text | metric_scores(evaluation.metrics)
 
 
 def sample_of(decision: Decision) -> Attributes:

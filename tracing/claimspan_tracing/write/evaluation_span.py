@@ -23,14 +23,7 @@ from claimspan.evaluation.judgement import LOW
 from claimspan_tracing import semconv
 from claimspan_tracing.job import Job
 from claimspan_tracing.text import byte_length, clean, cut, encode_json, json_list
-from claimspan_tracing.write.attributes import (
-    about,
-    ground_truth_of,
-    in_words,
-    left_out,
-    metric_scores,
-    sample_of,
-)
+from claimspan_tracing.write.attributes import found_by_judge, sample_of
 from claimspan_tracing.write.limits import MAX_METADATA_BYTES, MAX_VALUE_BYTES, WITHHELD, Attributes
 from claimspan_tracing.write.sinks import Finished
 from claimspan_tracing.write.spans import document_attributes, recorded_texts, written_chunks
@@ -131,10 +124,7 @@ def write_carrier(finished: Finished, tracer: Tracer) -> None:
     evaluation = finished.outcome.evaluation
     if evaluation is None:
         return
-    scores = about(evaluation) | ground_truth_of(finished.outcome)
-    scores |= left_out(finished.job, finished.outcome)
-    scores |= in_words(evaluation, finished.judgement)
-    scores |= metric_scores(evaluation.metrics)
+    scores = found_by_judge(finished.job, finished.outcome, finished.judgement)
     if finished.job.decision is not None:
         scores |= sample_of(finished.job.decision)
     annotations = annotation_attributes(finished.assessments, evaluation, MAX_ATTRIBUTES)

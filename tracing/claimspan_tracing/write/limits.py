@@ -17,6 +17,7 @@ __all__ = [
     "MAX_VALUE_BYTES",
     "WITHHELD",
     "Attributes",
+    "present",
     "text_attributes",
     "types_of",
 ]
@@ -38,6 +39,12 @@ WITHHELD: Final = "[not captured]"
 """Stands for a text that is not captured; no attribute is written for it."""
 
 Attributes = dict[str, AttributeValue]
+
+
+def present(optional: Mapping[str, AttributeValue | None]) -> Attributes:
+    """Return the attributes that have a value; None stands for one that is absent."""
+    return {name: value for name, value in optional.items() if value is not None}
+
 
 _MIME_TYPES: Final = {
     semconv.INPUT_VALUE: semconv.INPUT_MIME_TYPE,

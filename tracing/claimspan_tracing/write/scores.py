@@ -11,15 +11,9 @@ from claimspan import Chunk, Evaluation, Label, VerdictMatrix
 from claimspan.metrics import CATALOGUE, compute_metrics
 from claimspan.metrics.catalogue import Group
 from claimspan_tracing import semconv
-from claimspan_tracing.job import Outcome, RetrieverRun
+from claimspan_tracing.job import RetrieverRun
 from claimspan_tracing.records.record import OpenSpans
-from claimspan_tracing.write.attributes import (
-    about,
-    ground_truth_of,
-    in_words,
-    left_out,
-    metric_scores,
-)
+from claimspan_tracing.write.attributes import found_by_judge, metric_scores
 from claimspan_tracing.write.evaluation_span import write_carrier
 from claimspan_tracing.write.limits import WITHHELD, Attributes
 from claimspan_tracing.write.sinks import Finished
@@ -91,17 +85,14 @@ def write_scores(tracer: Callable[[], Tracer], finished: Finished) -> None:
         write_carrier(finished, tracer())
         return
     # All attributes are computed before the first is set: what fails leaves no score behind.
-    words = in_words(evaluation, finished.judgement)
-    placed = _placed(finished.spans, evaluation, finished.outcome)
-    finished.spans.root.set_attributes(words)
-    for span, attributes in placed:
+    placed = _placed(finished.spans, evaluation)
+    root = found_by_judge(finished.spans.job, finished.outcome, finished.judgement)
+    for span, attributes in (*placed, (finished.spans.root, root)):
         span.set_attributes(attributes)
 
 
-def _placed(
-    spans: OpenSpans, evaluation: Evaluation, outcome: Outcome
-) -> list[tuple[Span, Attributes]]:
-    """Each span with the attributes that it gets, the root last."""
+def _placed(spans: OpenSpans, evaluation: Evaluation) -> list[tuple[Span, Attributes]]:
+    """The spans below the root, with the attributes that each gets."""
     judged = spans.job.record.chunks
     placed = [
         (
@@ -116,9 +107,7 @@ def _placed(
         # It has the chunks where they are not those of the retrievers.
         own = () if judged == spans.job.retrieved else judged
         placed.append((spans.answering, worth_of_chunks(own, judged, evaluation) | answering))
-    root = about(evaluation) | ground_truth_of(outcome) | left_out(spans.job, outcome)
-    root |= metric_scores(evaluation.metrics)
-    return [*placed, (spans.root, root)]
+    return placed
 
 
 def _metrics_of(spans: OpenSpans, run: RetrieverRun, evaluation: Evaluation) -> Mapping[str, float]:

@@ -18,16 +18,17 @@ from typing import Final
 from opentelemetry._logs import SeverityNumber  # the API's only path so far
 from opentelemetry.context import Context
 from opentelemetry.metrics import CallbackOptions, Observation
+from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags, set_span_in_context
 
 from claimspan_tracing import scope, semconv
 from claimspan_tracing.decide.status import Status
 from claimspan_tracing.guard import Guard
-from claimspan_tracing.job import GeneratorRun, Job
+from claimspan_tracing.job import GeneratorRun
 from claimspan_tracing.records.table import Stats
 from claimspan_tracing.text import cut
 from claimspan_tracing.write.limits import MAX_METADATA_BYTES, Attributes
 from claimspan_tracing.write.sinks import Finished, Write
-from claimspan_tracing.write.targets import context_of, feedback_context
+from claimspan_tracing.write.targets import context_of
 
 __all__ = ["Signals", "watch"]
 
@@ -88,7 +89,12 @@ class Signals:
         outcome = finished.outcome
         if outcome.evaluation is None and outcome.status not in FAILED:
             return
-        context, target = context_of(finished.job), _target(finished.job)
+        context, job = context_of(finished.job), finished.job
+        # The target: the route, by which Logfire groups events, and the response's own id.
+        target: Attributes = {semconv.GEN_AI_EVALUATION_TARGET: cut(job.route, MAX_METADATA_BYTES)}
+        ids = [run.response_id for run in job.runs if isinstance(run, GeneratorRun)]
+        if ids and ids[-1]:
+            target[semconv.GEN_AI_RESPONSE_ID] = ids[-1]
         if outcome.evaluation is None:
             failure: Attributes = target | {
                 semconv.GEN_AI_EVALUATION_NAME: semconv.SCOPE,
@@ -143,7 +149,11 @@ class Signals:
 
         A fault of the one does not keep back the other. Without a span id the trace alone is known.
         """
-        context = feedback_context(trace_id, span_id)
+        # Whether the trace is exported is not known here. A signal that is not marked as sampled
+        # has no exemplar, and is dropped where only those of sampled traces are kept.
+        flags = TraceFlags(TraceFlags.SAMPLED)
+        root = SpanContext(int(trace_id, 16), int(span_id or "0", 16), False, flags)
+        context = set_span_in_context(NonRecordingSpan(root))
         said: Attributes = {
             semconv.GEN_AI_EVALUATION_NAME: semconv.EVALUATION_FEEDBACK,
             semconv.GEN_AI_EVALUATION_SCORE: value,
@@ -168,13 +178,6 @@ class Signals:
             severity_number=severity,
             attributes=attributes,
         )
-
-
-def _target(job: Job) -> Attributes:
-    """The target: the route, by which Logfire groups events, and the response's own id."""
-    target: Attributes = {semconv.GEN_AI_EVALUATION_TARGET: cut(job.route, MAX_METADATA_BYTES)}
-    ids = [run.response_id for run in job.runs if isinstance(run, GeneratorRun)]
-    return target | ({semconv.GEN_AI_RESPONSE_ID: ids[-1]} if ids and ids[-1] else {})
 
 
 # --- observed, not recorded: the meter asks for these when it exports ---
@@ -228,7 +231,8 @@ class _Observed:
         # What those have counted that are gone: a counter may not fall.
         self._gone: Counter[str] = Counter()
 
-    def add(self, engine: object, stats: Callable[[], Stats]) -> None:
+    def watch(self, engine: object, stats: Callable[[], Stats]) -> None:
+        """Have the counts of an engine observed, which they must not refer to: it may go."""
         self._forget_parent()
         with self._lock:
             self._engines[engine] = stats
@@ -266,9 +270,4 @@ class _Observed:
         return [Observation(gone + sum(int(getattr(stats(), field)) for stats in each))]
 
 
-_observed: Final = _Observed()
-
-
-def watch(engine: object, stats: Callable[[], Stats]) -> None:
-    """Have the counts of an engine observed, which is not kept alive: they must not refer to it."""
-    _observed.add(engine, stats)
+watch: Final = _Observed().watch

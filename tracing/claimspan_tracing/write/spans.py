@@ -48,6 +48,7 @@ from claimspan_tracing.write.limits import (
     MAX_VALUE_BYTES,
     WITHHELD,
     Attributes,
+    present,
     text_attributes,
     types_of,
 )
@@ -68,16 +69,6 @@ MAX_SUBJECT_CHARACTERS: Final = 64
 
 MAX_READ: Final = 4 * MAX_SUBJECT_CHARACTERS
 """Characters looked at: most scripts keep none of theirs."""
-
-
-def _name_of_root(job: Job) -> str:
-    return _name(semconv.SPAN_ROOT, job.route)
-
-
-def _name_of_run(run: RetrieverRun | GeneratorRun) -> str:
-    if isinstance(run, RetrieverRun):
-        return _name(semconv.SPAN_RETRIEVER, run.source)
-    return _name(run.operation, run.model)
 
 
 @lru_cache(maxsize=256)  # a pipeline has few names, and each span asks for one
@@ -110,12 +101,14 @@ MAX_ATTACHED_BYTES: Final = 2 * 1024
 def _attached_attributes(metadata: Mapping[str, JsonValue]) -> Attributes:
     """Return what the metadata of a record says about its session, its user and the rest."""
     tags = metadata.get(semconv.TAGS)
+    listed = tags if isinstance(tags, list) else []
+    texts = [each for each in listed if isinstance(each, str) and each]
     session = _id(metadata, semconv.SESSION_KEYS)
     found: Attributes = {
         semconv.SESSION_ID: session,
         semconv.GEN_AI_CONVERSATION_ID: session,
         semconv.USER_ID: _id(metadata, semconv.USER_KEYS),
-        semconv.TAGS: _tags(tags) if isinstance(tags, list) else [],
+        semconv.TAGS: [cut(tag, MAX_ID_BYTES) for tag in texts[:MAX_TAGS]],
     }
     rest = {key: value for key, value in metadata.items() if key not in OWN_ATTRIBUTES}
     if rest:
@@ -130,11 +123,6 @@ def _id(metadata: Mapping[str, JsonValue], keys: Iterable[str]) -> str:
         if isinstance(value, str | int) and not isinstance(value, bool) and (text := str(value)):
             return cut(text, MAX_ID_BYTES)
     return ""
-
-
-def _tags(tags: Iterable[JsonValue]) -> list[str]:
-    texts = [cut(tag, MAX_ID_BYTES) for tag in tags if isinstance(tag, str) and tag]
-    return texts[:MAX_TAGS]
 
 
 def _json_object(values: Mapping[str, JsonValue], max_bytes: int) -> str:
@@ -207,53 +195,14 @@ def document_attributes(chunks: Sequence[Chunk], texts: Sequence[str]) -> Attrib
     return dict(reversed(attributes.items()))
 
 
-def _ids_and_scores(chunks: Sequence[Chunk]) -> str:
-    """Return ids and scores of chunks as a JSON array, the first ones as far as there is room."""
-    documents: list[JsonValue] = [{"id": chunk.id, "score": chunk.score} for chunk in chunks]
-    whole = encode_json(documents)
-    fits = byte_length(whole) <= MAX_VALUE_BYTES
-    return whole if fits else json_list(documents, MAX_VALUE_BYTES)
-
-
-def _documents_output(chunks: Sequence[Chunk], texts: Sequence[str], *, whole: bool) -> Attributes:
+def _documents_output(chunks: Sequence[Chunk], texts: Sequence[str], *, whole: bool) -> str:
     """Return chunks as one output value: a JSON array with the beginning of each text.
 
-    Texts are cut so that all documents fit, and the JSON is always whole. Nothing if texts are
-    not captured. If ``whole``, there is room for texts that are in other attributes already, and
-    for the metadata: MLflow shows documents in this form alone.
+    Texts are cut so that all documents fit, and the JSON is always whole. If ``whole``, there is
+    room for texts that are in other attributes already, and for the metadata: MLflow shows
+    documents in this form alone. A span has 20 documents at most, so that there are 400 bytes for
+    a whole one, half of them for its text, and 50 for a preview.
     """
-    if WITHHELD in texts:
-        return {}
-    documents = "" if whole else _beginnings(chunks, texts)
-    return {
-        semconv.OUTPUT_MIME_TYPE: semconv.MIME_JSON,
-        semconv.OUTPUT_VALUE: documents or _one_by_one(chunks, texts, whole=whole),
-    }
-
-
-# A span has 20 documents at most: there are 400 bytes for a whole one, and 50 for a preview.
-
-
-def _beginnings(chunks: Sequence[Chunk], texts: Sequence[str]) -> str:
-    """Previews of all documents; empty if they do not fit, as with ids that are long."""
-    room = MAX_PREVIEW_BYTES - len("[]")
-    frame = len('{"page_content":"","id":""},')
-    documents: list[JsonValue] = []
-    for chunk, text in zip(chunks, texts, strict=False):
-        # What short documents leave over goes to those behind them.
-        share = room // (len(texts) - len(documents)) - frame - len(chunk.id)
-        start = cut(text, share)
-        # These take two bytes in JSON.
-        escaped = start.count('"') + start.count("\\") + start.count("\n")
-        start = cut(start, share - escaped)
-        room -= frame + len(chunk.id) + byte_length(start) + escaped
-        documents.append({"page_content": start, "id": chunk.id})
-    written = encode_json(documents)
-    return written if byte_length(written) <= MAX_PREVIEW_BYTES else ""
-
-
-def _one_by_one(chunks: Sequence[Chunk], texts: Sequence[str], *, whole: bool) -> str:
-    """All documents, in MLflow's form if they are whole; a text has half of the room for each."""
     room = (MAX_VALUE_BYTES if whole else MAX_PREVIEW_BYTES) - len("[]")
     written: list[str] = []
     for chunk, text in zip(chunks, texts, strict=False):
@@ -293,9 +242,14 @@ def _message_attributes(run: GeneratorRun, room: int) -> Attributes:
     """
     if not run.messages:
         return {}
-    answer = _answer(run.completion) if room >= EACH else {}
+    answer: Attributes = {}
+    if room >= EACH and run.completion not in ("", WITHHELD):
+        text = cut(run.completion, MAX_VALUE_BYTES)
+        answer[semconv.output_message(0, semconv.MESSAGE_ROLE)] = "assistant"
+        answer[semconv.output_message(0, semconv.MESSAGE_CONTENT)] = text
+    fits = max(0, (room - len(answer)) // EACH)
     attributes: Attributes = {}
-    for index, message in enumerate(_last(run.messages, (room - len(answer)) // EACH)):
+    for index, message in enumerate(run.messages[max(0, len(run.messages) - fits) :]):
         if message.role:
             attributes[semconv.input_message(index, semconv.MESSAGE_ROLE)] = message.role
         if message.text != WITHHELD:
@@ -357,19 +311,6 @@ def _message(message: Message, room: int, shorten: _Cut) -> str:
         text = shorten(message.text, byte_length(text) * room // size)
 
 
-def _answer(completion: str) -> Attributes:
-    if not completion or completion == WITHHELD:
-        return {}
-    return {
-        semconv.output_message(0, semconv.MESSAGE_ROLE): "assistant",
-        semconv.output_message(0, semconv.MESSAGE_CONTENT): cut(completion, MAX_VALUE_BYTES),
-    }
-
-
-def _last(messages: Sequence[Message], count: int) -> Sequence[Message]:
-    return messages[-count:] if count > 0 else ()
-
-
 LATER_ATTRIBUTES: Final = 9
 """Attributes that a generator span gets besides: six scores, its error, and two lists of what the
 chunks on it were worth."""
@@ -397,7 +338,7 @@ def build_spans(job: Job, root: Span, tracer: Tracer, guard: Guard) -> OpenSpans
     # The SDK drops the oldest attributes past its limit, so query and response come last.
     root.set_attributes(_root_attributes(job))
     with guard:  # a span of another make may refuse it, and keeps the name of its operation
-        root.update_name(_name_of_root(job))
+        root.update_name(_name(semconv.SPAN_ROOT, job.route))
     _set_status(root, job.error_type, completed=job.status not in _NOT_COMPLETED)
     spans: list[Span] = []
     for index, run in enumerate(job.runs):
@@ -432,10 +373,12 @@ def _start(
 ) -> Span:
     # On top of the request's context, so that its baggage reaches span processors.
     context = set_span_in_context(parent)
+    if isinstance(run, RetrieverRun):
+        name = _name(semconv.SPAN_RETRIEVER, run.source)
+    else:
+        name = _name(run.operation, run.model)
     try:
-        span = tracer.start_span(
-            _name_of_run(run), context, kind=SpanKind.CLIENT, start_time=run.started
-        )
+        span = tracer.start_span(name, context, kind=SpanKind.CLIENT, start_time=run.started)
         span.get_span_context()  # a provider that is not the SDK's may return what is no span
     except BaseException as error:  # noqa: BLE001 - also SystemExit: this is our own thread
         guard.swallow(error)
@@ -447,20 +390,15 @@ def _start(
 
 
 def _attributes_of(job: Job, index: int) -> Attributes:
-    run = job.runs[index]
+    run, chunks = job.runs[index], job.record.chunks
     if isinstance(run, RetrieverRun):
         return _retriever_attributes(run, whole=job.whole_values)
-    documents = _context_attributes(job, index)
+    is_answering = not any(isinstance(later, GeneratorRun) for later in job.runs[index + 1 :])
+    # The answering span has the chunks of the record, if they are not those retrieved.
+    has_chunks = is_answering and chunks != job.retrieved
+    documents = document_attributes(chunks, recorded_texts(chunks)) if has_chunks else {}
     session = _id(job.record.metadata, semconv.SESSION_KEYS)
     return _generator_attributes(run, documents, session, whole=job.whole_values)
-
-
-def _context_attributes(job: Job, index: int) -> Attributes:
-    """The chunks of the record, for the answering span if they are not those retrieved."""
-    chunks = job.record.chunks
-    if any(isinstance(run, GeneratorRun) for run in job.runs[index + 1 :]):
-        return {}
-    return {} if chunks == job.retrieved else document_attributes(chunks, recorded_texts(chunks))
 
 
 def _set_status(span: Span, error_type: str, *, completed: bool) -> None:
@@ -481,22 +419,18 @@ def _root_attributes(job: Job) -> Attributes:
     texts = text_attributes(
         {semconv.OUTPUT_VALUE: record.response, semconv.INPUT_VALUE: record.query}
     )
-    abstained: Attributes = {semconv.RESPONSE_ABSTAINED: True} if job.abstained else {}
-    record_id: Attributes = {semconv.RECORD_ID: record.id} if record.id is not None else {}
-    dropped: Attributes = {semconv.RUNS_DROPPED: job.runs_dropped} if job.runs_dropped else {}
-    source: Attributes = {semconv.CONTEXT_SOURCE: job.context_source} if job.context_source else {}
     rewritten = text_attributes({semconv.QUERY_REWRITTEN: job.rewritten} if job.rewritten else {})
-    failed: Attributes = (
-        {semconv.REDACTION_FAILED: job.redaction_failed} if job.redaction_failed else {}
-    )
+    optional: dict[str, AttributeValue | None] = {
+        semconv.RESPONSE_ABSTAINED: job.abstained or None,
+        semconv.RECORD_ID: record.id,
+        semconv.RUNS_DROPPED: job.runs_dropped or None,
+        semconv.CONTEXT_SOURCE: job.context_source or None,
+        semconv.REDACTION_FAILED: job.redaction_failed or None,
+    }
     return (
         BARE_ROOT
-        | abstained
-        | record_id
-        | dropped
-        | source
+        | present(optional)
         | rewritten
-        | failed
         | {
             semconv.GEN_AI_WORKFLOW_NAME: cut(job.route, MAX_METADATA_BYTES),
             semconv.CHUNKS_COUNT: max(job.chunks_found, len(record.chunks)),
@@ -510,14 +444,21 @@ def _root_attributes(job: Job) -> Attributes:
 
 def _retriever_attributes(run: RetrieverRun, *, whole: bool) -> Attributes:
     texts = recorded_texts(run.chunks)
+    sources = run.id_sources[: len(texts)]
     attributes = document_attributes(run.chunks, texts)
-    attributes |= _documents_output(run.chunks, texts, whole=whole)
+    if WITHHELD not in texts:
+        attributes |= {
+            semconv.OUTPUT_MIME_TYPE: semconv.MIME_JSON,
+            semconv.OUTPUT_VALUE: _documents_output(run.chunks, texts, whole=whole),
+        }
+    documents: list[JsonValue] = [{"id": chunk.id, "score": chunk.score} for chunk in run.chunks]
     attributes |= {
         semconv.CHUNKS_COUNT: run.found,
         semconv.CHUNKS_RECORDED: len(texts),
-        semconv.CHUNK_ID_SOURCE: _each_or_one(run.id_sources[: len(texts)]),
+        # One store has all of its ids from one place, and each entry is a value on the wire.
+        semconv.CHUNK_ID_SOURCE: sources[:1] if len(set(sources)) == 1 else sources,
         semconv.GEN_AI_OPERATION_NAME: semconv.OPERATION_RETRIEVAL,
-        semconv.GEN_AI_RETRIEVAL_DOCUMENTS: _ids_and_scores(run.chunks),
+        semconv.GEN_AI_RETRIEVAL_DOCUMENTS: json_list(documents, MAX_VALUE_BYTES),
         semconv.OPENINFERENCE_SPAN_KIND: semconv.KIND_RETRIEVER,
     }
     asked = text_attributes(
@@ -526,11 +467,6 @@ def _retriever_attributes(run: RetrieverRun, *, whole: bool) -> Attributes:
     if run.source:
         attributes[semconv.GEN_AI_DATA_SOURCE_ID] = cut(run.source, MAX_METADATA_BYTES)
     return attributes | types_of(asked) | asked
-
-
-def _each_or_one(sources: tuple[str, ...]) -> tuple[str, ...]:
-    # One store has all of its ids from one place, and each entry is a value on the wire.
-    return sources[:1] if len(set(sources)) == 1 else sources
 
 
 def _generator_attributes(
@@ -562,8 +498,7 @@ def _generator_attributes(
         semconv.LLM_TOKENS_PROMPT: run.input_tokens,
         semconv.LLM_TOKENS_COMPLETION: run.output_tokens,
     }
-    known: Attributes = {name: value for name, value in optional.items() if value is not None}
-    known |= {
+    known = present(optional) | {
         semconv.GEN_AI_OPERATION_NAME: run.operation,
         semconv.OPENINFERENCE_SPAN_KIND: semconv.KIND_LLM,
         **text_attributes({semconv.OUTPUT_VALUE: run.completion}),

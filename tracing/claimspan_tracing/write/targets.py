@@ -13,7 +13,7 @@ from opentelemetry.trace import (
 
 from claimspan_tracing.job import Job
 
-__all__ = ["context_of", "feedback_context", "root_context"]
+__all__ = ["context_of", "root_context"]
 
 
 def root_context(job: Job) -> SpanContext:
@@ -35,16 +35,3 @@ def context_of(job: Job) -> Context:
     It gives events and exemplars the ids of the root, and processors the baggage of the request.
     """
     return set_span_in_context(NonRecordingSpan(root_context(job)))
-
-
-def feedback_context(trace_id: str, span_id: str) -> Context:
-    """Return a context for what a user says about a response, whose span may not be known."""
-    # Whether the trace is exported is not known here. A signal that is not marked as sampled has no
-    # exemplar, and is dropped where only those of sampled traces are kept.
-    root = SpanContext(
-        int(trace_id, 16),
-        int(span_id or "0", 16),
-        is_remote=False,
-        trace_flags=TraceFlags(TraceFlags.SAMPLED),
-    )
-    return set_span_in_context(NonRecordingSpan(root))
