@@ -10,10 +10,10 @@ from typing import Final, NamedTuple, TypeVar
 
 from claimspan.quantities.amounts import Amount, AmountKind, amounts
 from claimspan.quantities.dates import ClockTime, Date, clock_times, dates
-from claimspan.quantities.vocabulary import MONTHS, PARTS, PLACES, REWRITTEN_WORDS
+from claimspan.quantities.vocabulary import MONTHS, PARTS, REWRITTEN_WORDS
 from claimspan.quantities.words import with_digits, words_of
 from claimspan.text.units import PERCENT
-from claimspan.text.words import stem
+from claimspan.text.words import ORDINALS, stem
 
 __all__ = ["Values", "read_values"]
 
@@ -82,13 +82,13 @@ _BETWEEN: Final = re.compile(r"\b(?:between|zwischen|med|entre)\s\W?$", re.IGNOR
 _AND: Final = re.compile(r"\s(?:and|und|in|et)\s\W?", re.IGNORECASE)
 _BEFORE: Final = 12
 _PARTS: Final = re.compile(r",?\s(?:(?:and|und|in|et)\s)?")
-_PLACE: Final = re.compile(rf"\b({'|'.join(PLACES)})\b(?:[\s-]([^\W\d_]{{3,}}))?", re.IGNORECASE)
+_PLACE: Final = re.compile(rf"\b({'|'.join(ORDINALS)})\b(?:[\s-]([^\W\d_]{{3,}}))?", re.IGNORECASE)
 # What is a value without a digit, beside numbers, months and parts in words.
 _ALONE: Final = frozenset(
     "noon midday midi mittag mittags midnight opoldne opolnoči minuit mitternacht mitternachts "
     "demi halbe pol".split()
 )
-_TELLING: Final = REWRITTEN_WORDS | _PART_WORDS | _ALONE | MONTHS.keys() | PLACES.keys()
+_TELLING: Final = REWRITTEN_WORDS | _PART_WORDS | _ALONE | MONTHS.keys() | ORDINALS.keys()
 _DIGIT: Final = re.compile(r"\d")
 
 _Placed = TypeVar("_Placed", Amount, Date, ClockTime)
@@ -163,8 +163,8 @@ def _free(found: Iterable[_Placed], taken: bytearray) -> Sequence[_Placed]:
 
 def _places(text: str, words: Set[str]) -> Iterator[Amount]:
     """Places in a list that are words: ``first`` as ``1st``."""
-    for match in _PLACE.finditer(text) if not PLACES.keys().isdisjoint(words) else ():
-        value = Decimal(PLACES[match[1].casefold()])
+    for match in _PLACE.finditer(text) if not ORDINALS.keys().isdisjoint(words) else ():
+        value = Decimal(ORDINALS[match[1].casefold()])
         place = _amount(value, Decimal(1), "", "ordinal", *match.span(1))
         yield place._replace(noun=stem(match[2] or ""))
 

@@ -19,7 +19,6 @@ __all__ = [
     "NUMBER_WORDS",
     "PARTS",
     "PART_WORDS",
-    "PLACES",
     "REWRITTEN_WORDS",
     "SCALE_WORDS",
     "UNIT_WORDS",
@@ -91,10 +90,9 @@ LANGUAGE_WORDS: Final = {
 }
 """Words by which a language is told if a number word could be of two."""
 MONTHS: Final = {
-    spelling: name[:3]
-    for name in "january february march april may june july august september october november "
-    "december".split()
-    for spelling in (name, name[:3], name[:4])
+    spelling: month[:3]
+    for month in map(str.lower, _ENGLISH_MONTHS)
+    for spelling in (month, month[:3], month[:4])
 }
 """The first three letters of a month by each of its spellings, in lower case."""
 PARTS: Final = {
@@ -104,14 +102,6 @@ PARTS: Final = {
     )
 } | {"fourth": 4}
 """How many parts a whole has, by the English name of one of them."""
-PLACES: Final = {
-    word: place
-    for place, word in enumerate(
-        "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth".split(),
-        1,
-    )
-}
-"""A place in a list, by its English word."""
 ENGLISH_SCALES: Final = frozenset("hundred thousand million billion trillion dozen".split())
 """Words that multiply the number before them."""
 

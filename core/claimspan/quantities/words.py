@@ -19,11 +19,11 @@ from claimspan.quantities.vocabulary import (
     MONTH_WORDS,
     NUMBER_WORDS,
     PART_WORDS,
-    PLACES,
     REWRITTEN_WORDS,
     SCALE_WORDS,
     UNIT_WORDS,
 )
+from claimspan.text.words import ORDINALS
 
 __all__ = ["Rewritten", "with_digits", "words_of"]
 
@@ -214,7 +214,7 @@ class _Words:
         value, used = _joined_value([NUMBER_WORDS[each] for _, each in self._run(hits)])
         start, end = match.start(), hits[used - 1][0].end()
         if value % 100 >= 20 and (place := _PLACE.match(self._text, end)):
-            value += PLACES[place[1].casefold()]
+            value += ORDINALS[place[1].casefold()]
             return (start, place.end(), f"{value}{_ENDINGS.get(value % 10, 'th')}"), used
         if half := _HALF.match(self._text, end):
             return (start, half.end(), f"{value}.5"), used

@@ -128,7 +128,8 @@ def detect_language(text: str) -> str | None:
         Malay is ``id``, Norwegian is ``nb``.
     """
     excerpt = _excerpt(text)
-    return _remembered(excerpt) if len(excerpt) <= _LONGEST_REMEMBERED else _detected(excerpt)
+    detect = _detected if len(excerpt) <= _LONGEST_REMEMBERED else _detected.__wrapped__
+    return detect(excerpt)
 
 
 def languages_of(texts: Sequence[str], beside: Iterable[str] = ()) -> list[str]:
@@ -223,10 +224,6 @@ _LONGEST_REMEMBERED: Final = 1000
 
 
 @lru_cache(maxsize=256)
-def _remembered(excerpt: str) -> str | None:
-    return _detected(excerpt)
-
-
 def _detected(excerpt: str) -> str | None:
     if by_script := language_of_script(excerpt):
         return by_script

@@ -68,12 +68,7 @@ _BEGINNINGS: Final = _ENGLISH["adverbs"] | _ENGLISH["adjectives"]
 _ADVERBS: Final = _ENGLISH["adverbs"]
 _PARTICIPLE: Final = re.compile(r"[a-z-]+[^e]ed")
 # "Is the ferry running in winter?"; "the building" and "the meeting" are things.
-_PROGRESSIVE: Final = re.compile(
-    r"(?!(?:building|meeting|training|parking|heating|pricing|billing|booking|opening|setting|"
-    r"meaning|rating|shipping|funding|hearing|filing|ceiling|wedding|painting|lighting|evening|"
-    r"morning|spring|string|king|ring|wing|thing|nothing|something|anything|everything)$)"
-    r"[a-z]{3,}ing"
-)
+_PROGRESSIVE: Final = re.compile(rf"(?!(?:{'|'.join(_ENGLISH['things'])})$)[a-z]{{3,}}ing")
 # "Is the free trial long?": in a short rest the last word is what is said of the others.
 _MAX_SHORT_REST: Final = 5
 # "the employee travel policy covers": a noun-like verb is none where a plain verb follows so soon.

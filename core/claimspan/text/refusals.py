@@ -90,7 +90,8 @@ def declined(sentence: str) -> str | None:
     Returns:
         What follows "but", empty if nothing does; None if the sentence does not decline.
     """
-    return _remembered(sentence) if len(sentence) <= _LONGEST_REMEMBERED else _found(sentence)
+    find = _declines if len(sentence) <= _LONGEST_REMEMBERED else _declines.__wrapped__
+    return find(sentence)
 
 
 # Whether a sentence declines is asked by each step that reads it.
@@ -98,11 +99,7 @@ _LONGEST_REMEMBERED: Final = 500
 
 
 @lru_cache(maxsize=256)
-def _remembered(sentence: str) -> str | None:
-    return _found(sentence)
-
-
-def _found(sentence: str) -> str | None:
+def _declines(sentence: str) -> str | None:
     lowered = _spaced(sentence)
     if not _has_hint(lowered):  # as most sentences: language by language takes three times as long
         return None

@@ -33,39 +33,27 @@ CELSIUS: Final = "celsius"
 FAHRENHEIT: Final = "fahrenheit"
 """The one unit that differs from its base unit by more than a factor."""
 
+_TABLES: Final = cast("Mapping[str, Mapping[str, str]]", read_table("text", "units.toml"))
+_NOT_MEASURED: Final = ("scales", "currencies", "percents")
+
 SCALES: Final = {
-    spelling: Decimal(f"1e{power}")
-    for power, spellings in (
-        (2, "hundred hundreds"),
-        (3, "k thousand thousands"),
-        (6, "m mm mn mln mio million millions"),
-        (9, "b bn bln mrd billion billions"),
-        (12, "tn trn trillion trillions"),
-    )
+    spelling: Decimal(factor)
+    for factor, spellings in _TABLES["scales"].items()
     for spelling in spellings.split()
-} | {"dozen": Decimal(12)}
+}
 """The factor of a scale word in lower case: ``million`` and ``mn`` are 1e6."""
 
 CURRENCIES: Final = {
     spelling: unit
-    for unit, spellings in (
-        ("dollars", "$ us$ usd dollar dollars"),
-        ("euros", "€ eur euro euros"),
-        ("sterling", "£ gbp"),
-        ("yen", "¥ jpy yen"),
-        ("rupees", "₹ inr rupee rupees"),
-        ("francs", "chf"),
-    )
+    for unit, spellings in _TABLES["currencies"].items()
     for spelling in spellings.split()
 }
 """The currency of a sign, a code or a word in lower case."""
 
 PERCENTS: Final = {
-    **dict.fromkeys(
-        ("%", "percent", "per cent", "pct", "percentage point", "percentage points", "pp"),
-        Decimal(1),
-    ),
-    **dict.fromkeys(("bps", "basis point", "basis points"), Decimal("0.01")),
+    spelling: Decimal(factor)
+    for factor, spellings in _TABLES["percents"].items()
+    for spelling in spellings.split("|")
 }
 """The factor of a way to write hundredths, in lower case."""
 
@@ -80,10 +68,10 @@ class Unit(NamedTuple):
     """The factor to the base unit of the dimension."""
 
 
-_DIMENSIONS: Final = cast("Mapping[str, Mapping[str, str]]", read_table("text", "units.toml"))
 UNITS: Final = {
     stem(spelling): Unit(dimension, Decimal(factor))
-    for dimension, units in _DIMENSIONS.items()
+    for dimension, units in _TABLES.items()
+    if dimension not in _NOT_MEASURED
     for factor, spellings in units.items()
     for spelling in spellings.split()
 }

@@ -25,6 +25,7 @@ __all__ = [
     "DENYING_PREFIXES",
     "FUNCTION_WORDS",
     "MIN_PREFIXED",
+    "ORDINALS",
     "PREPOSITIONS",
     "Token",
     "denied_bases",
@@ -293,13 +294,15 @@ CARDINALS: Final = {
     for value, word in enumerate("thirty forty fifty sixty seventy eighty ninety".split(), 3)
 }
 """The digits of an English number word in lower case."""
-_NUMBERS: Final = CARDINALS | {
-    word: f"{value}th"
-    for value, word in enumerate(
+ORDINALS: Final = {
+    word: place
+    for place, word in enumerate(
         "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth".split(),
         1,
     )
 }
+"""A place in a list, by its English word in lower case."""
+_NUMBERS: Final = CARDINALS | {word: f"{place}th" for word, place in ORDINALS.items()}
 
 
 _NONE: Final = frozenset[str]()
