@@ -29,8 +29,6 @@ from claimspan_backfill._sources import (
 from claimspan_tracing import semconv
 from claimspan_tracing.adapters import Backend, is_list, is_mapping
 
-__all__ = ["JaegerSource", "LangfuseSource", "MLflowSource", "PhoenixSource", "TempoSource"]
-
 _MOST_SPANS: Final = 1000
 """That Phoenix gives at once."""
 

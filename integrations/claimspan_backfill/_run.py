@@ -35,8 +35,6 @@ from claimspan_tracing.adapters import (
 )
 from claimspan_tracing.otlp.decoding import spans_of_json
 
-__all__ = ["Backfill", "ResultLines", "Settings", "Summary"]
-
 BATCH: Final = 16
 """Records that are judged before what they led to is noted: as many are judged again after a
 kill."""

@@ -16,19 +16,6 @@ from pydantic import JsonValue
 from claimspan.errors import ConfigError, DeliveryError
 from claimspan_tracing.adapters import Backend, Connection, RefusalError, is_list, is_mapping
 
-__all__ = [
-    "PAGE",
-    "Api",
-    "Page",
-    "Source",
-    "Window",
-    "as_otlp",
-    "by_trace",
-    "iso",
-    "items",
-    "part",
-]
-
 PAGE: Final = 50
 """Traces of a page: what is in memory at once, beside what the judge works at."""
 

@@ -10,8 +10,6 @@ from pathlib import Path
 from claimspan.errors import ConfigError
 from claimspan.files.private import create_private_database
 
-__all__ = ["State"]
-
 
 class State:
     """Knows which records a judge has judged; a set of digests, 16 bytes each."""

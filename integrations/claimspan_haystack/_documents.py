@@ -16,19 +16,6 @@ from haystack.dataclasses import ExtractedAnswer, GeneratedAnswer
 
 from claimspan_tracing.adapters import Document, is_list, is_mapping
 
-__all__ = [
-    "AnyDocument",
-    "Known",
-    "NotedDocument",
-    "as_document",
-    "declares_documents",
-    "documents_in",
-    "flat_items",
-    "lists_documents",
-    "noted",
-    "socket_values",
-]
-
 MAX_DEPTH: Final = 5
 """Levels that are copied: components, sockets, a value, and what a template's variables hold."""
 

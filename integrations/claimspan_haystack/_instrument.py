@@ -28,8 +28,6 @@ from claimspan_tracing.adapters import (
     warn_of_several,
 )
 
-__all__ = ["ClaimspanConnector", "Instrumentation", "instrument", "is_attached", "is_called"]
-
 _lock: Final = threading.RLock()
 
 

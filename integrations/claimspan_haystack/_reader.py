@@ -71,8 +71,6 @@ from claimspan_tracing.adapters import (
     value_at,
 )
 
-__all__ = ["HaystackReader"]
-
 QUERY_KEYS: Final = ("query", "question", "text", "user_input", "prompt", "messages", "input")
 """Names of inputs that hold a question, the surest first."""
 

@@ -13,20 +13,6 @@ from claimspan_haystack._documents import flat_items, socket_values
 from claimspan_tracing.adapters import fields_of as plain_fields_of
 from claimspan_tracing.adapters import is_list, is_mapping, join_bounded, structured_text
 
-__all__ = [
-    "by_key",
-    "by_suffix",
-    "fields_of",
-    "holds_text",
-    "is_said",
-    "nested_parts",
-    "only_text",
-    "parts",
-    "said",
-    "text_of",
-    "texts_of",
-]
-
 MAX_DEPTH: Final = 4
 """Levels of mappings in which a question is looked for."""
 

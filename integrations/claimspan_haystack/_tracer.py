@@ -36,19 +36,6 @@ from claimspan_tracing.adapters import (
     leave_out,
 )
 
-__all__ = [
-    "CHAT_GENERATOR_RUN",
-    "DOCUMENTS_WRITTEN",
-    "PACKAGES",
-    "PIPELINE_RUNS",
-    "QUERY_NAME",
-    "REPLIES_KEY",
-    "TOOL_RUN",
-    "ClaimspanTracer",
-    "is_converter",
-    "operation_of",
-]
-
 REPLIES_KEY: Final = "replies"
 """Name of the output of all of Haystack's generators."""
 

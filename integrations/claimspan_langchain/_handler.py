@@ -38,8 +38,6 @@ from claimspan_tracing.adapters import (
     warn_of_several,
 )
 
-__all__ = ["ClaimspanCallbackHandler", "instrument"]
-
 EVENT_STREAM: Final = "ls_event_stream"
 """Key in the metadata of a root that ``astream_events`` runs. Internal, as all that begin so."""
 

@@ -20,8 +20,6 @@ from claimspan_tracing.adapters import (
     warn_of_several,
 )
 
-__all__ = ["instrument"]
-
 # Two threads that detach at once would each put back what the other has removed.
 _lock: Final = threading.RLock()
 

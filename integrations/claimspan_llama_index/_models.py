@@ -9,8 +9,6 @@ from llama_index.core.base.llms.base import BaseLLM
 
 from claimspan_tracing.adapters import named_text
 
-__all__ = ["PACKAGES", "name_of"]
-
 PACKAGES: Final = re.compile(r"llama_index\.llms\.(\w+)")
 """The module of a model, whose package has the name of the provider."""
 

@@ -42,8 +42,6 @@ from claimspan_tracing.adapters import (
 )
 from claimspan_tracing.adapters import fields_of as plain_fields_of
 
-__all__ = ["LlamaIndexReader"]
-
 ENGINES: Final = (BaseQueryEngine, BaseChatEngine)
 ASKED: Final = (*ENGINES, BaseSynthesizer)
 """Classes whose objects are asked a question."""

@@ -42,8 +42,6 @@ from claimspan_tracing.adapters import (
     read_call,
 )
 
-__all__ = ["Answer", "Call", "Fields", "Known", "Said", "ToolResult", "documents_of", "taken"]
-
 MAX_DEPTH: Final = 3
 """How deep lists and mappings are copied: a result holds an event, which holds nodes."""
 

@@ -43,8 +43,6 @@ from claimspan_llama_index._streams import (
 )
 from claimspan_tracing.adapters import Capture, Document, Monitor, Run, RunKind, open_capture
 
-__all__ = ["SpanHandler"]
-
 DONE: Final = "WorkflowDone"
 """Name of the exception with which the workflows of llama-index-core 0.12 end a good run. Compared
 by name because newer releases have moved it."""

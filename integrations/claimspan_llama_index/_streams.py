@@ -26,21 +26,6 @@ from llama_index_instrumentation.span import active_span_id
 from claimspan_llama_index._snapshots import Call, Said
 from claimspan_tracing.adapters import Capture, Document, Run
 
-__all__ = [
-    "AwaitedModels",
-    "StreamedAnswer",
-    "WrittenAnswer",
-    "afollow",
-    "answer_of",
-    "answer_of_chat",
-    "break_chat",
-    "end_of_writing",
-    "follow",
-    "hold_open",
-    "parent_of",
-    "watch",
-]
-
 Part = TypeVar("Part", str, ChatResponse)
 
 _reading: Final[ContextVar[tuple[str, str | None] | None]] = ContextVar(

@@ -17,8 +17,6 @@ from yarl import URL
 
 from claimspan_serve._receiver import RefusedError
 
-__all__ = ["TOKEN_HEADER", "Credentials", "GrpcForward", "HttpForward"]
-
 _Value = TypeVar("_Value", str, str | bytes)
 
 TIMEOUT_SECONDS: Final = 30.0

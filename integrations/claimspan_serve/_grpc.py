@@ -12,8 +12,6 @@ from claimspan_serve._forward import Credentials, GrpcForward
 from claimspan_serve._http import ONLY_SPANS, WRONG_TOKEN
 from claimspan_serve._receiver import Receiver, RefusedError, unpacked
 
-__all__ = ["MAX_CALLS", "grpc_server"]
-
 MAX_CALLS: Final = 100
 """Calls whose message is still coming: each may have a part of it in memory."""
 

@@ -9,8 +9,6 @@ from typing import Final
 from claimspan_tracing import Decision, Facts, Sampler
 from claimspan_tracing.adapters import sampler_of
 
-__all__ = ["AfterHead", "head_rate"]
-
 _BITS: Final = 56
 _OT_MEMBER: Final = re.compile(r"(?:^|,)\s*ot=([^,]{1,256})")
 _THRESHOLD: Final = re.compile(r"(?:^|;)th:([0-9a-f]{1,14})\s*(?:;|$)")

@@ -21,8 +21,6 @@ from claimspan_serve._receiver import (
     too_large,
 )
 
-__all__ = ["LARGEST_AT_ONCE", "ONLY_SPANS", "WRONG_TOKEN", "application"]
-
 WRONG_TOKEN: Final = f"the token is wrong or missing: send it as bearer, or in {TOKEN_HEADER}"
 ONLY_SPANS: Final = "spans alone are judged; with --forward, logs and metrics go on to the backend"
 

@@ -18,19 +18,6 @@ from typing import BinaryIO, Final
 
 from claimspan.errors import ConfigError
 
-__all__ = [
-    "MAX_ATTEMPTS",
-    "MAX_KNOWN",
-    "RECORDS",
-    "Entry",
-    "Journal",
-    "Judged",
-    "JudgedTrace",
-    "Segments",
-    "segment_of",
-    "set_aside",
-]
-
 RECORDS: Final = "records.db"
 """The spool of the monitor, in the same folder: what was sampled is there, and here no more."""
 

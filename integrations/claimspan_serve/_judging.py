@@ -61,8 +61,6 @@ from claimspan_tracing.adapters import (
 )
 from claimspan_tracing.otlp.decoding import read_resource
 
-__all__ = ["Heard", "judge_in"]
-
 MAX_UNREAD: Final = 200
 """Traces whose records the monitor may have to read. Further ones stay in the files."""
 

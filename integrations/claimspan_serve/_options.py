@@ -29,8 +29,6 @@ from claimspan.text.shapes import is_list, is_mapping
 from claimspan_tracing import Alert
 from claimspan_tracing.adapters import EXIT_TIMEOUT, MonitorOptions
 
-__all__ = ["ServeOptions", "monitor_options", "options_from", "read_config", "serve_options"]
-
 _MIB: Final = 1024 * 1024
 _SINKS: Final = "claimspan.sinks"
 """Entry-point group: the name of a backend, and the class that writes scores to it."""

@@ -20,17 +20,6 @@ from claimspan.errors import ClaimspanError, PayloadError
 from claimspan_serve._journal import Journal
 from claimspan_tracing.otlp.decoding import DecodedSpans, spans_of_json, spans_of_protobuf
 
-__all__ = [
-    "READ_SECONDS",
-    "RETRY_SECONDS",
-    "Receiver",
-    "RefusedError",
-    "encoded",
-    "read_body",
-    "too_large",
-    "unpacked",
-]
-
 READ_SECONDS: Final = 60.0
 """How long the content of a request may take to come. Exporters give up after ten seconds."""
 

@@ -34,8 +34,6 @@ from claimspan_serve._supervision import JudgingProcess, added
 if sys.platform != "win32":
     import resource
 
-__all__ = ["Service"]
-
 MAX_CONNECTIONS: Final = 5_000
 """Connections of each transport, those too that wait for the next batch."""
 

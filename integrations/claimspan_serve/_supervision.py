@@ -17,8 +17,6 @@ from claimspan.errors import ConfigError
 from claimspan.text.shapes import is_mapping
 from claimspan_serve._judging import Heard, judge_in
 
-__all__ = ["JudgingProcess", "added"]
-
 FIRST_PAUSE: Final = 0.2
 LONGEST_PAUSE: Final = 30.0
 """Seconds before a process that has died is started again; twice as long after each death in a row,

@@ -19,8 +19,6 @@ from claimspan_serve._journal import Judged, JudgedTrace, segment_of
 from claimspan_tracing.otlp.decoding import SentSpan, request_of
 from claimspan_tracing.semconv import SCOPE
 
-__all__ = ["Outcome", "Trace", "WaitingTraces"]
-
 MAX_TRACES: Final = 50_000
 """Traces that wait at once. Of more, those that were quiet the longest are given up."""
 
