@@ -5,17 +5,18 @@ Every method of the reader runs on the worker except ``parts``.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import is_dataclass
 from typing import Final
 
 from llama_index.core.base.base_query_engine import BaseQueryEngine
+from llama_index.core.base.llms.base import BaseLLM
 from llama_index.core.chat_engine.types import BaseChatEngine
 from llama_index.core.llms.llm import LLM
 from llama_index.core.response_synthesizers import BaseSynthesizer
 from llama_index.core.tools import BaseTool
 
-from claimspan_llama_index._models import PACKAGES, name_of
 from claimspan_llama_index._roles import ASKED_BESIDE
 from claimspan_llama_index._snapshots import Answer, Call, Fields, Said, ToolResult, documents_of
 from claimspan_llama_index._streams import StreamedAnswer
@@ -36,6 +37,7 @@ from claimspan_tracing.adapters import (
     is_list,
     is_mapping,
     join_bounded,
+    named_text,
     package_of,
     read_call,
     structured_text,
@@ -206,6 +208,17 @@ class LlamaIndexReader(Reader):
                 return (value.parts,)
             case _:
                 return ()
+
+
+PACKAGES: Final = re.compile(r"llama_index\.llms\.(\w+)")
+"""The module of a model, whose package has the name of the provider."""
+
+
+def name_of(given: BaseLLM) -> str:
+    """Return the name of a model; empty if it has none."""
+    name = given.metadata.model_name
+    # What LlamaIndex calls a model whose class does not say its name.
+    return named_text(["model"], [given]) if name == "unknown" else name
 
 
 def _last_completion(root: Run) -> str:

@@ -13,7 +13,7 @@ from llama_index.core.base.llms.types import ChatMessage, ChatResponse, TextBloc
 from llama_index.core.callbacks import CallbackManager
 
 from claimspan.judges.llm.chat import ChatModel, ChatReply, Message
-from claimspan_llama_index._models import PACKAGES, name_of
+from claimspan_llama_index._reader import PACKAGES, name_of
 from claimspan_tracing.adapters import ModelObject, package_of, reply_of
 
 __all__ = ["LlamaIndexModel", "as_chat_model"]
