@@ -100,11 +100,7 @@ class Heard(NamedTuple):
 def judge_in(folder: Path, given: Mapping[str, object], link: Connection, *, is_kept: bool) -> None:
     """Judge what is put down in a folder, until told to end or the other process has ended.
 
-    Args:
-        folder: Where requests and records are.
-        given: The options of service and monitor.
-        link: To the process that takes requests.
-        is_kept: Whether what waits is left for the next start.
+    What waits then is kept for the next start, or judged as far as time allows.
     """
     # Who stops the service often stops each of its processes: the other one tells us in its time.
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -403,9 +399,6 @@ def head_rate(trace_state: str) -> float:
 
     OpenTelemetry's consistent probability sampling says it in ``tracestate`` as ``ot=th:``, the
     threshold in hex, without its trailing zeros, below which a trace is left out.
-
-    Args:
-        trace_state: As the span has it. One that says nothing about sampling gives 1.
     """
     member = _OT_MEMBER.search(trace_state)
     found = member and _THRESHOLD.search(member[1])
@@ -420,7 +413,6 @@ class AfterHead:
     """
 
     def __init__(self, given: float | Sampler | None) -> None:
-        """Set who decides, as the option ``sample`` says."""
         self._sampler = sampler = sampler_of(given)
         self.wrapped: Final[object] = given
         self.first_judge: Final[object] = getattr(sampler, "first_judge", None)

@@ -58,8 +58,7 @@ class JudgingProcess:
         Args:
             folder: Where requests are put down.
             given: The options of service and monitor, which can be pickled.
-            look: Returns what became of requests, and whether there is little room for more; called
-                ten times a second.
+            look: Returns the first fields of ``Heard``; called ten times a second.
             is_kept: Whether the folder outlives the service.
         """
         self._folder = folder
