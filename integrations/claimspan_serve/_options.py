@@ -211,8 +211,11 @@ def options_from(given: Mapping[str, object]) -> tuple[ServeOptions, MonitorOpti
         if judge is not None and not isinstance(judge, str):
             raise ConfigError("judge_options go with the name of a judge: give judge as a text")
         made["judge"] = default_judge(judge, options=options.judge_options)
-    named = [each if isinstance(each, dict) else {each: {}} for each in options.sinks]
-    made["sinks"] = [_sink(name, fields) for each in named for name, fields in each.items()]
+    made["sinks"] = [
+        _sink(name, fields)
+        for each in options.sinks
+        for name, fields in (each if isinstance(each, dict) else {each: {}}).items()
+    ]
     return options, cast(MonitorOptions, made | {"exit_timeout": options.exit_timeout})
 
 
