@@ -18,7 +18,15 @@ from llama_index.core.response_synthesizers import BaseSynthesizer
 from llama_index.core.tools import BaseTool
 
 from claimspan_llama_index._roles import ASKED_BESIDE
-from claimspan_llama_index._snapshots import Answer, Call, Fields, Said, ToolResult, documents_of
+from claimspan_llama_index._snapshots import (
+    Answer,
+    Call,
+    Fields,
+    Said,
+    ToolResult,
+    call_of,
+    documents_of,
+)
 from claimspan_llama_index._streams import StreamedAnswer
 from claimspan_tracing.adapters import (
     NOT_KNOWN,
@@ -394,11 +402,6 @@ def items(value: object) -> Sequence[object]:
 
 
 # --- runs -----------------------------------------------------------------------------------------
-
-
-def call_of(run: Run) -> Call:
-    """Return the arguments of a run."""
-    return run.inputs if isinstance(run.inputs, Call) else Call(None, {})
 
 
 def is_counted(run: Run) -> bool:

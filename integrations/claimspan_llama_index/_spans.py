@@ -31,7 +31,7 @@ from pydantic import Field, SkipValidation
 
 from claimspan_llama_index._reader import LlamaIndexReader
 from claimspan_llama_index._roles import RETRYING, Role, is_called_beside, reject_attempts, role_of
-from claimspan_llama_index._snapshots import Call, Known, documents_of, taken
+from claimspan_llama_index._snapshots import Call, call_of, documents_of, taken
 from claimspan_llama_index._streams import (
     AwaitedModels,
     StreamedAnswer,
@@ -95,7 +95,6 @@ class EndOfStreams(BaseEventHandler):
     """The roots that wait for a model."""
 
     def __init__(self, capture: Capture, awaited: AwaitedModels) -> None:
-        """Create a handler that reports to a capture, and to the roots that wait for a model."""
         super().__init__()
         self.capture = capture
         self.awaited = awaited
@@ -154,7 +153,6 @@ class SpanHandler(BaseSpanHandler[BaseSpan]):
     """False once ``leave`` was called: no query that starts now is captured."""
 
     def __init__(self, monitor: Monitor) -> None:
-        """Create a handler that reports to a monitor."""
         super().__init__()
         self.monitor = monitor
         self.capture = open_capture(monitor, LlamaIndexReader())
@@ -293,12 +291,12 @@ class SpanHandler(BaseSpanHandler[BaseSpan]):
         outputs: object = ""
         if run is not None:
             with self.capture.guard:
-                outputs = taken(result, _known(run))
+                outputs = taken(result, call_of(run).known)
         # None would mean that the answer is still to come.
         self.capture.end(id_, "" if outputs is None else outputs)
 
     def _sources(self, id_: str, response: Any) -> list[Document]:
-        return documents_of(taken(response.source_nodes, _known(self.capture.run(id_))))
+        return documents_of(taken(response.source_nodes, call_of(self.capture.run(id_)).known))
 
     def _follow(self, id_: str, response: StreamingResponse | AsyncStreamingResponse) -> None:
         """Replace the stream in the response that the user gets with one that we follow."""
@@ -380,16 +378,12 @@ def _call_of(
     around = parent.inputs if parent and isinstance(parent.inputs, Call) else None
     if role.is_retry and parent and around and isinstance(around.instance, RETRYING):
         reject_attempts(parent)
-    known: Known = around.known if around else {}
+    known = around.known if around else {}
     # A response that the user gets must be seen to be dropped.
     called = None if isinstance(instance, StreamingAgentChatResponse) else instance
     # The context of a workflow holds its result, so that a dropped stream would not be seen.
     own = {key: taken(v, known) for key, v in arguments.items() if type(v) is not Context}
     return Call(called, own, known, is_beside)
-
-
-def _known(run: Run | None) -> Known:
-    return run.inputs.known if run and isinstance(run.inputs, Call) else {}
 
 
 @lru_cache(maxsize=1024)
