@@ -164,11 +164,7 @@ class Backfill:
         advance: Callable[[], None],
         look: Callable[[Sequence[RagRecord]], None] = lambda _: None,
     ) -> Summary:
-        """Read every trace, and judge the records.
-
-        Args:
-            advance: Called after each record.
-            look: Called with the records of each page, before they are judged.
+        """Read every trace, show the records of each page to ``look``, and judge them.
 
         Raises:
             ConfigError: The source cannot be read.
@@ -361,11 +357,7 @@ class State:
     """Knows which records a judge has judged; a set of digests, 16 bytes each."""
 
     def __init__(self, path: Path, *parts: str) -> None:
-        """Open the file, and make it if there is none.
-
-        Args:
-            path: A database of SQLite.
-            parts: What a record is judged by: the source, the judge and its version, the metrics.
+        """Open the database, for what a record is judged by: source, judge, version, metrics.
 
         Raises:
             ConfigError: It cannot be written, or is another file.

@@ -51,7 +51,6 @@ class Instrumentation:
     """The result of ``instrument``. Calling it detaches the tracer; calling it twice is safe."""
 
     def __init__(self, mine: ClaimspanTracer, reader: HaystackReader) -> None:
-        """Stand for a tracer that is being attached, and for what reads its runs."""
         self.tracer: Final = mine
         self.reader: Final = reader
 
