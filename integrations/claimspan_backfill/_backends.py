@@ -29,8 +29,6 @@ from claimspan_backfill._sources import (
 from claimspan_tracing import semconv
 from claimspan_tracing.adapters import Backend, is_list, is_mapping
 
-__all__ = ["JaegerSource", "LangfuseSource", "MLflowSource", "PhoenixSource", "TempoSource"]
-
 _MOST_SPANS: Final = 1000
 """That Phoenix gives at once."""
 
@@ -149,7 +147,6 @@ class LangfuseSource:
     """The project of Langfuse that the keys are of."""
 
     def __init__(self, backend: Backend, _: str | None) -> None:
-        """Set where it is."""
         self.identity = f"langfuse {backend.address}"
         self._api = Api(backend, "there is no API of Langfuse: check --url or LANGFUSE_HOST")
 
@@ -299,7 +296,6 @@ class TempoSource(_Searched):
     name = "Tempo"
 
     def __init__(self, backend: Backend, _: str | None) -> None:
-        """Set where it is."""
         self.identity = f"tempo {backend.address}"
         self._api = Api(backend, "there is no API of Tempo: check --url, and --header for a tenant")
 

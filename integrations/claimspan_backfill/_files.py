@@ -24,8 +24,6 @@ try:
 except ImportError:
     raise MissingExtraError("opentelemetry-proto", "backfill") from None
 
-__all__ = ["FileSource"]
-
 _SUFFIXES: Final = (".json", ".jsonl", ".ndjson", ".gz")
 """What the names of files in a folder end with; others are left alone."""
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+import sqlite3
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from hashlib import blake2b
 from itertools import repeat
 from pathlib import Path
 from typing import Final
@@ -17,10 +19,9 @@ from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 
 from claimspan import RagRecord
 from claimspan.errors import ConfigError, DeliveryError, JudgeError, PayloadError
-from claimspan.files.private import create_private
+from claimspan.files.private import create_private, create_private_database
 from claimspan.results.rows import ResultRow
 from claimspan_backfill._sources import Page, Source, Window, items
-from claimspan_backfill._state import State
 from claimspan_openinference import records_of_trace, why_no_record
 from claimspan_tracing import Job, Outcome, Status, semconv
 from claimspan_tracing.adapters import (
@@ -34,8 +35,6 @@ from claimspan_tracing.adapters import (
     wait_until_idle,
 )
 from claimspan_tracing.otlp.decoding import spans_of_json
-
-__all__ = ["Backfill", "ResultLines", "Settings", "Summary"]
 
 BATCH: Final = 16
 """Records that are judged before what they led to is noted: as many are judged again after a
@@ -165,11 +164,7 @@ class Backfill:
         advance: Callable[[], None],
         look: Callable[[Sequence[RagRecord]], None] = lambda _: None,
     ) -> Summary:
-        """Read every trace, and judge the records.
-
-        Args:
-            advance: Called after each record.
-            look: Called with the records of each page, before they are judged.
+        """Read every trace, show the records of each page to ``look``, and judge them.
 
         Raises:
             ConfigError: The source cannot be read.
@@ -356,6 +351,51 @@ class _Inbox:
 
     def write(self, finished: Finished) -> None:
         """Nothing is written: what is none of the jobs is in the monitor's books."""
+
+
+class State:
+    """Knows which records a judge has judged; a set of digests, 16 bytes each."""
+
+    def __init__(self, path: Path, *parts: str) -> None:
+        """Open the database, for what a record is judged by: source, judge, version, metrics.
+
+        Raises:
+            ConfigError: It cannot be written, or is another file.
+        """
+        self._parts = parts
+        create_private_database(path, what="the state")
+        try:
+            self._database = sqlite3.connect(path, timeout=30)
+            self._database.execute(
+                "CREATE TABLE IF NOT EXISTS judged (record BLOB PRIMARY KEY) WITHOUT ROWID"
+            )
+        except sqlite3.Error as error:
+            raise ConfigError(
+                f"cannot use {path} as the state ({error.sqlite_errorname}): give another file "
+                "with --state"
+            ) from None
+
+    def has(self, record: tuple[str, str]) -> bool:
+        """Whether a record was judged, by its trace id and span id."""
+        found = self._database.execute(
+            "SELECT 1 FROM judged WHERE record = ?", (self._digest(record),)
+        )
+        return found.fetchone() is not None
+
+    def add(self, records: Iterable[tuple[str, str]]) -> None:
+        """Note that records were judged, and their scores written; on disk when it returns."""
+        with self._database:
+            self._database.executemany(
+                "INSERT OR IGNORE INTO judged VALUES (?)", [(self._digest(e),) for e in records]
+            )
+
+    def close(self) -> None:
+        """Close the file."""
+        self._database.close()
+
+    def _digest(self, record: Collection[str]) -> bytes:
+        text = "\0".join((*self._parts, *record))
+        return blake2b(text.encode(), digest_size=16).digest()
 
 
 class ResultLines:

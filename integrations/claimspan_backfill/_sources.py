@@ -16,19 +16,6 @@ from pydantic import JsonValue
 from claimspan.errors import ConfigError, DeliveryError
 from claimspan_tracing.adapters import Backend, Connection, RefusalError, is_list, is_mapping
 
-__all__ = [
-    "PAGE",
-    "Api",
-    "Page",
-    "Source",
-    "Window",
-    "as_otlp",
-    "by_trace",
-    "iso",
-    "items",
-    "part",
-]
-
 PAGE: Final = 50
 """Traces of a page: what is in memory at once, beside what the judge works at."""
 
@@ -83,12 +70,7 @@ class Api:
     """The API of a backend, whose reads are bounded, and tried again if it is away."""
 
     def __init__(self, backend: Backend, missing: str) -> None:
-        """Set the backend.
-
-        Args:
-            backend: Where requests go.
-            missing: What to look at if there is nothing at an address.
-        """
+        """Set the backend, and what to look at if there is nothing at an address of it."""
         self._backend = backend
         self._missing = missing
 

@@ -45,9 +45,8 @@ from claimspan_backfill._backends import (
     TempoSource,
 )
 from claimspan_backfill._files import FileSource
-from claimspan_backfill._run import Backfill, ResultLines, Settings, Summary
+from claimspan_backfill._run import Backfill, ResultLines, Settings, State, Summary
 from claimspan_backfill._sources import Source, Window
-from claimspan_backfill._state import State
 from claimspan_langfuse import LangfuseWriter
 from claimspan_mlflow import MLflowWriter
 from claimspan_phoenix import PhoenixWriter

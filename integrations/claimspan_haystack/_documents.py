@@ -16,19 +16,6 @@ from haystack.dataclasses import ExtractedAnswer, GeneratedAnswer
 
 from claimspan_tracing.adapters import Document, is_list, is_mapping
 
-__all__ = [
-    "AnyDocument",
-    "Known",
-    "NotedDocument",
-    "as_document",
-    "declares_documents",
-    "documents_in",
-    "flat_items",
-    "lists_documents",
-    "noted",
-    "socket_values",
-]
-
 MAX_DEPTH: Final = 5
 """Levels that are copied: components, sockets, a value, and what a template's variables hold."""
 
@@ -36,20 +23,7 @@ MAX_ITEMS: Final = 256
 """Items of one list or mapping whose contents are copied; of more only the list is."""
 
 
-class NotedDocument:
-    """What a record needs of a document, under the names that Haystack has for it."""
-
-    __slots__ = ("content", "id", "meta", "score")
-
-    def __init__(self, document: HaystackDocument) -> None:
-        """Take the text, which cannot change, and copy the mapping."""
-        self.content = document.content
-        self.id = document.id
-        self.meta = document.meta.copy() if type(document.meta) is dict else document.meta
-        self.score = document.score
-
-
-Known = dict[int, tuple[HaystackDocument, NotedDocument]]
+Known = dict[int, tuple[HaystackDocument, Document]]
 """Documents by their identity: each itself, so that its identity stays its own, and its note."""
 
 _DEEP: Final = frozenset({dict, list, HaystackDocument, GeneratedAnswer, ExtractedAnswer})
@@ -57,13 +31,7 @@ _DEEP: Final = frozenset({dict, list, HaystackDocument, GeneratedAnswer, Extract
 
 
 def noted(value: object, known: Known, depth: int = MAX_DEPTH) -> object:
-    """Return a value as it is now, copied down to a depth.
-
-    Args:
-        value: Input or output of an operation.
-        known: The notes of the same query so far, as components hand documents on.
-        depth: Levels below it that are copied.
-    """
+    """Return a value as it is now, copied so many levels down, with the notes of its query."""
     # By exact types: copying a subclass may run code of the user's.
     kind = type(value)
     if kind is dict:
@@ -100,27 +68,35 @@ def _list(value: list[object], known: Known, depth: int) -> list[object]:
         for index, item in enumerate(copy[:MAX_ITEMS]):
             # Without a call for those that were noted before: this is the caller's path.
             before = known.get(id(item)) if kind is HaystackDocument else None
-            if before is not None and before[0].content is before[1].content:
+            if before is not None and before[0].content is before[1].text:
                 copy[index] = before[1]
             else:
                 copy[index] = noted(item, known, depth - 1)
     return copy
 
 
-def _document(document: HaystackDocument, known: Known) -> NotedDocument:
+def _document(document: HaystackDocument, known: Known) -> Document:
     """Return the note of a document; a new one if its text has changed since."""
     before = known.get(id(document))
-    if before is not None and before[1].content is document.content:
+    if before is not None and before[1].text is document.content:
         return before[1]
-    made = NotedDocument(document)
+    made = as_document(document)
     known[id(document)] = document, made
     return made
+
+
+def as_document(document: AnyDocument) -> Document:
+    """Return a document as a reader returns it: its text cannot change, its mapping is copied."""
+    if isinstance(document, Document):
+        return document
+    meta = document.meta.copy() if type(document.meta) is dict else document.meta
+    return Document(document.content, document.id, document.score, meta)
 
 
 DOCUMENTS_KEY: Final = "documents"
 """Name of an output that holds documents; tells only if the list is empty."""
 
-AnyDocument = HaystackDocument | NotedDocument
+AnyDocument = HaystackDocument | Document
 """A document of Haystack, or its note."""
 
 _DECLARED: Final = "dataclasses.document.Document"
@@ -146,13 +122,6 @@ def declares_documents(sockets: Mapping[str, object] | None) -> bool:
     """Whether a component declares an input or output with documents, as Haystack says."""
     declared = (sockets or {}).values()
     return any(_DECLARED in str(each.get("type")) for each in declared if is_mapping(each))
-
-
-def as_document(document: AnyDocument) -> Document:
-    """Return a document of Haystack as a reader returns it."""
-    return Document(
-        text=document.content, id=document.id, score=document.score, metadata=document.meta
-    )
 
 
 def socket_values(value: object) -> Sequence[object]:

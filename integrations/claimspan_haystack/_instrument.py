@@ -28,8 +28,6 @@ from claimspan_tracing.adapters import (
     warn_of_several,
 )
 
-__all__ = ["ClaimspanConnector", "Instrumentation", "instrument", "is_attached", "is_called"]
-
 _lock: Final = threading.RLock()
 
 
@@ -53,7 +51,6 @@ class Instrumentation:
     """The result of ``instrument``. Calling it detaches the tracer; calling it twice is safe."""
 
     def __init__(self, mine: ClaimspanTracer, reader: HaystackReader) -> None:
-        """Stand for a tracer that is being attached, and for what reads its runs."""
         self.tracer: Final = mine
         self.reader: Final = reader
 

@@ -17,7 +17,6 @@ from haystack.dataclasses import ChatMessage, ChatRole, ExtractedAnswer, Generat
 from haystack.dataclasses import Document as HaystackDocument
 
 from claimspan_haystack._documents import (
-    NotedDocument,
     as_document,
     documents_in,
     flat_items,
@@ -70,8 +69,6 @@ from claimspan_tracing.adapters import (
     structured_text,
     value_at,
 )
-
-__all__ = ["HaystackReader"]
 
 QUERY_KEYS: Final = ("query", "question", "text", "user_input", "prompt", "messages", "input")
 """Names of inputs that hold a question, the surest first."""
@@ -182,8 +179,10 @@ class HaystackReader(Reader):
     def parts(self, value: object) -> Sequence[object]:
         """Return what a document, a message or an answer holds."""
         match value:
-            case HaystackDocument() | NotedDocument():
+            case HaystackDocument():
                 return value.content, value.meta or None
+            case Document():
+                return value.text, value.metadata or None
             case ChatMessage():
                 return [*value.texts, *(result.result for result in value.tool_call_results)]
             case GeneratedAnswer():

@@ -10,22 +10,8 @@ from typing import Final
 from haystack.dataclasses import ChatMessage, ChatRole, ExtractedAnswer, GeneratedAnswer
 
 from claimspan_haystack._documents import flat_items, socket_values
+from claimspan_tracing.adapters import Document, is_list, is_mapping, join_bounded, structured_text
 from claimspan_tracing.adapters import fields_of as plain_fields_of
-from claimspan_tracing.adapters import is_list, is_mapping, join_bounded, structured_text
-
-__all__ = [
-    "by_key",
-    "by_suffix",
-    "fields_of",
-    "holds_text",
-    "is_said",
-    "nested_parts",
-    "only_text",
-    "parts",
-    "said",
-    "text_of",
-    "texts_of",
-]
 
 MAX_DEPTH: Final = 4
 """Levels of mappings in which a question is looked for."""
@@ -144,7 +130,7 @@ def fields_of(value: object) -> Mapping[str, object]:
     if isinstance(value, GeneratedAnswer | ExtractedAnswer):
         return {"answer": value.data}
     is_haystacks = type(value).__module__.partition(".")[0] == "haystack"
-    return {} if is_haystacks else plain_fields_of(value)
+    return {} if is_haystacks or isinstance(value, Document) else plain_fields_of(value)
 
 
 def said(message: ChatMessage) -> str:

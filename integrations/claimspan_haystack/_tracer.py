@@ -36,19 +36,6 @@ from claimspan_tracing.adapters import (
     leave_out,
 )
 
-__all__ = [
-    "CHAT_GENERATOR_RUN",
-    "DOCUMENTS_WRITTEN",
-    "PACKAGES",
-    "PIPELINE_RUNS",
-    "QUERY_NAME",
-    "REPLIES_KEY",
-    "TOOL_RUN",
-    "ClaimspanTracer",
-    "is_converter",
-    "operation_of",
-]
-
 REPLIES_KEY: Final = "replies"
 """Name of the output of all of Haystack's generators."""
 
@@ -114,17 +101,6 @@ class Operation:
     returns: Mapping[str, object] | None = None
     """The outputs that a component declares, each with its type and receivers."""
 
-    @staticmethod
-    def of(name: str, tags: Mapping[str, Any]) -> Operation:
-        """Return an operation with what its first tags say."""
-        return Operation(
-            name,
-            tags.get("haystack.component.type") or "",
-            tags.get("haystack.component.fully_qualified_type") or "",
-            tags.get("haystack.component.input_spec"),
-            tags.get("haystack.component.output_spec"),
-        )
-
 
 _UNKNOWN: Final = Operation("")
 
@@ -140,16 +116,11 @@ def is_converter(component: str) -> bool:
 
 
 def kind_of(operation: Operation, inputs: object, outputs: object) -> RunKind:
-    """Return the role of an operation.
+    """Return the role of an operation, whose outputs are None if it failed.
 
     A retriever returns documents for a query and takes none: rankers and joiners pass on documents
     of others, converters and fetchers are told where they are. Whatever returns messages or answers
     beside its documents is no retriever.
-
-    Args:
-        operation: What Haystack said of it.
-        inputs: What went in.
-        outputs: What came out; None if the operation failed.
     """
     if operation.name in GENERATOR_RUNS:
         return RunKind.GENERATOR
@@ -223,7 +194,6 @@ class Step:
         "inside",
         "is_suppressed",
         "known",
-        "operation",
         "outputs",
         "parent",
         "token",
@@ -231,8 +201,13 @@ class Step:
 
     def __init__(self, operation: str, tags: Mapping[str, Any], parent: Step | None) -> None:
         """Note an operation that starts with some tags."""
-        self.id = Operation.of(operation, tags)
-        self.operation = operation
+        self.id = Operation(
+            operation,
+            tags.get("haystack.component.type") or "",
+            tags.get("haystack.component.fully_qualified_type") or "",
+            tags.get("haystack.component.input_spec"),
+            tags.get("haystack.component.output_spec"),
+        )
         self.parent = parent
         self.known: Known = parent.known if parent else {}
         """The notes of the whole tree."""
@@ -297,7 +272,6 @@ class ClaimspanSpan(Span):
     """A span of the wrapped tracer that also notes inputs and outputs in a step."""
 
     def __init__(self, theirs: Span, step: Step, capture: Capture) -> None:
-        """Wrap a span."""
         self.theirs = theirs
         self.step = step
         self.capture = capture
@@ -348,7 +322,6 @@ class ClaimspanTracer(Tracer):
     """Reports every operation to a capture, and passes it on to Haystack's tracer."""
 
     def __init__(self, theirs: Tracer, monitor: Monitor, capture: Capture) -> None:
-        """Wrap a tracer."""
         self.theirs = theirs
         self.monitor = monitor
         self.capture = capture

@@ -25,7 +25,6 @@ class HaystackModel(ModelObject):
     """Asks a chat generator by ``run``, and not its streaming callback."""
 
     def __init__(self, given: Component) -> None:
-        """Take a chat generator; it is warmed up before the first request."""
         settings = [*(getattr(given, name, None) for name in _ARGUMENTS), given]
         super().__init__(
             named_text(["model", "model_name", "azure_deployment"], settings[::-1])
@@ -65,14 +64,7 @@ class HaystackModel(ModelObject):
 
 
 def as_chat_model(given: object) -> ChatModel | None:
-    """The model of a judge that a chat generator of Haystack stands for.
-
-    Args:
-        given: A component of Haystack's, or of a class of the application's.
-
-    Returns:
-        None if it does not take messages and return replies.
-    """
+    """The model of a judge that a component stands for that takes messages and returns replies."""
     if isinstance(given, type) or not isinstance(given, Component):
         return None
     inputs: object = getattr(given, "__haystack_input__", None)

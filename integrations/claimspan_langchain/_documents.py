@@ -13,16 +13,6 @@ from pydantic import BaseModel
 from claimspan_langchain._messages import Structure, as_said, text_of
 from claimspan_tracing.adapters import Document, is_echo, is_list, is_mapping, names_evidence
 
-__all__ = [
-    "as_returned",
-    "documents_in",
-    "evidence_in",
-    "holds_documents",
-    "listed_texts",
-    "tool_results",
-    "with_texts",
-]
-
 STEPS_KEY: Final = "intermediate_steps"
 """Where an agent of LangChain before graphs keeps its calls of tools: pairs of call and result."""
 

@@ -38,8 +38,6 @@ from claimspan_tracing.adapters import (
     warn_of_several,
 )
 
-__all__ = ["ClaimspanCallbackHandler", "instrument"]
-
 EVENT_STREAM: Final = "ls_event_stream"
 """Key in the metadata of a root that ``astream_events`` runs. Internal, as all that begin so."""
 
@@ -324,8 +322,7 @@ class _Slot:
 
     def __init__(self) -> None:
         self.handler: ClaimspanCallbackHandler | None = None
-        self.turn: object = None
-        """Which attachment the slot serves, of all that it has served."""
+        _slots.append(self)
         # LangChain calls nothing but ``get()`` on the variable.
         variable = cast(ContextVar[object], self)
         register_configure_hook(variable, inheritable=True, handle_class=_NoHandler)
@@ -370,27 +367,24 @@ def instrument(
         monitor, query_key=query_key, response_key=response_key, **options
     )
     with _lock:
-        # Another slot for the same monitor would capture nothing more, and cost as much again.
-        used = [slot for slot in _slots if slot.handler is not None]
-        slot = next((s for s in used if s.handler and s.handler.monitor is handler.monitor), None)
-        if slot is not None and slot.handler is not None:
-            slot.handler.look_at(query_key, response_key)
+        used = [(slot, slot.handler) for slot in _slots if slot.handler is not None]
+        same = next((pair for pair in used if pair[1].monitor is handler.monitor), None)
+        if same is not None:
+            # Another slot for the same monitor would capture nothing more, and cost as much again.
+            slot, handler = same
+            handler.look_at(query_key, response_key)
         else:
-            for each in used:
-                if each.handler and takes_place_of(handler.monitor, each.handler.monitor):
-                    each.handler = each.turn = None
-            slot = next((each for each in _slots if each.handler is None), None)
-            if slot is None:
-                slot = _Slot()
-                _slots.append(slot)
-            slot.handler, slot.turn = handler, object()
+            for each, before in used:
+                if takes_place_of(handler.monitor, before.monitor):
+                    each.handler = None
+            slot = next((each for each in _slots if each.handler is None), None) or _Slot()
+            slot.handler = handler
             warn_of_several(sum(each.handler is not None for each in _slots))
-        turn = slot.turn
 
     def undo() -> None:
         with _lock:
             # The slot may serve a later ``instrument`` by now.
-            if slot.turn is turn:
-                slot.handler = slot.turn = None
+            if slot.handler is handler:
+                slot.handler = None
 
     return undo

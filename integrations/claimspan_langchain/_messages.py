@@ -21,22 +21,6 @@ from claimspan_tracing.adapters import (
 )
 from claimspan_tracing.adapters import fields_of as plain_fields_of
 
-__all__ = [
-    "Asked",
-    "Said",
-    "Structure",
-    "as_said",
-    "completion_of",
-    "fields_of",
-    "first_generation",
-    "prompt_messages",
-    "prompt_of",
-    "role_of",
-    "said_of",
-    "text_of",
-    "told_by",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Said:

@@ -58,8 +58,6 @@ from claimspan_tracing.adapters import (
     waits_for_person,
 )
 
-__all__ = ["LangChainReader"]
-
 MESSAGES_KEY: Final = "messages"
 """Where a graph's state keeps its conversation."""
 

@@ -13,8 +13,6 @@ from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 from langchain_core.vectorstores import VectorStore
 
-__all__ = ["ScoredVectorStore"]
-
 
 class ScoredVectorStore(VectorStore):
     """A vector store whose documents carry the score that they were found with.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Final
 from uuid import uuid4
 
@@ -44,7 +45,7 @@ def adapt(target: object, monitor: Monitor, inputs: Inputs) -> AttachedPipeline 
     if not isinstance(target, Runnable):
         return None
     chain: Runnable[Any, Any] = target  # pyright: ignore[reportUnknownVariableType] - any Runnable
-    shape = _shape_given(inputs) if inputs else _shape_of(chain)
+    shape = partial(filled, inputs) if inputs else _shape_of(chain)
     handler = ClaimspanCallbackHandler(monitor)
 
     def ask(query: str) -> object:
@@ -66,13 +67,10 @@ def _config(chain: object, handler: ClaimspanCallbackHandler) -> RunnableConfig:
     return config
 
 
-def _shape_given(inputs: Inputs) -> Callable[[str], Asked]:
-    return lambda query: filled(inputs, query)
-
-
 def _shape_of(chain: Runnable[Any, Any]) -> Callable[[str], Asked]:
     """What the first step wants, by its schema: a text, or a mapping with one key for it."""
-    wanted = _wanted_keys(chain)
+    # The state first: a graph whose state has no schema fails where it is asked for one.
+    wanted = _keys_of_state(chain) or _keys_of_schema(chain)
     if wanted is None:
         return lambda query: query
     if (name := next((key for key in QUESTION_NAMES if key in wanted), None)) is not None:
@@ -88,12 +86,6 @@ def _shape_of(chain: Runnable[Any, Any]) -> Callable[[str], Asked]:
     )
 
 
-def _wanted_keys(chain: Runnable[Any, Any]) -> list[str] | None:
-    """The keys of a mapping that a chain takes; None if it takes a text, or does not say."""
-    # The state first: a graph whose state has no schema fails where it is asked for one.
-    return _keys_of_state(chain) or _keys_of_schema(chain)
-
-
 def _keys_of_state(chain: object) -> list[str] | None:
     """The keys of a graph's state, which pydantic cannot describe for every class."""
     builder: object = getattr(chain, "builder", None)
@@ -104,6 +96,7 @@ def _keys_of_state(chain: object) -> list[str] | None:
 
 
 def _keys_of_schema(chain: Runnable[Any, Any]) -> list[str] | None:
+    """The keys of a mapping that a chain takes; None if it takes a text, or does not say."""
     try:
         schema: object = chain.get_input_jsonschema()
     except Exception:  # noqa: BLE001 - a schema of the user's own types may not exist as JSON

@@ -14,7 +14,7 @@ from claimspan.errors import MissingExtraError
 if find_spec("llama_index") is None or find_spec("llama_index.core") is None:
     raise MissingExtraError("llama-index-core", "llama-index")
 
-from claimspan_llama_index._instrument import instrument
+from claimspan_llama_index._spans import instrument
 from claimspan_tracing.adapters import AutoInstrumentor
 
 __all__ = ["instrument"]

@@ -5,19 +5,28 @@ Every method of the reader runs on the worker except ``parts``.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import is_dataclass
 from typing import Final
 
 from llama_index.core.base.base_query_engine import BaseQueryEngine
+from llama_index.core.base.llms.base import BaseLLM
 from llama_index.core.chat_engine.types import BaseChatEngine
 from llama_index.core.llms.llm import LLM
 from llama_index.core.response_synthesizers import BaseSynthesizer
 from llama_index.core.tools import BaseTool
 
-from claimspan_llama_index._models import PACKAGES, name_of
 from claimspan_llama_index._roles import ASKED_BESIDE
-from claimspan_llama_index._snapshots import Answer, Call, Fields, Said, ToolResult, documents_of
+from claimspan_llama_index._snapshots import (
+    Answer,
+    Call,
+    Fields,
+    Said,
+    ToolResult,
+    call_of,
+    documents_of,
+)
 from claimspan_llama_index._streams import StreamedAnswer
 from claimspan_tracing.adapters import (
     NOT_KNOWN,
@@ -36,13 +45,12 @@ from claimspan_tracing.adapters import (
     is_list,
     is_mapping,
     join_bounded,
+    named_text,
     package_of,
     read_call,
     structured_text,
 )
 from claimspan_tracing.adapters import fields_of as plain_fields_of
-
-__all__ = ["LlamaIndexReader"]
 
 ENGINES: Final = (BaseQueryEngine, BaseChatEngine)
 ASKED: Final = (*ENGINES, BaseSynthesizer)
@@ -208,6 +216,17 @@ class LlamaIndexReader(Reader):
                 return (value.parts,)
             case _:
                 return ()
+
+
+PACKAGES: Final = re.compile(r"llama_index\.llms\.(\w+)")
+"""The module of a model, whose package has the name of the provider."""
+
+
+def name_of(given: BaseLLM) -> str:
+    """Return the name of a model; empty if it has none."""
+    name = given.metadata.model_name
+    # What LlamaIndex calls a model whose class does not say its name.
+    return named_text(["model"], [given]) if name == "unknown" else name
 
 
 def _last_completion(root: Run) -> str:
@@ -383,11 +402,6 @@ def items(value: object) -> Sequence[object]:
 
 
 # --- runs -----------------------------------------------------------------------------------------
-
-
-def call_of(run: Run) -> Call:
-    """Return the arguments of a run."""
-    return run.inputs if isinstance(run.inputs, Call) else Call(None, {})
 
 
 def is_counted(run: Run) -> bool:

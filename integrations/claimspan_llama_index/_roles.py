@@ -40,8 +40,6 @@ from llama_index_instrumentation.dispatcher import Dispatcher
 from claimspan_llama_index._snapshots import Call
 from claimspan_tracing.adapters import Run, RunKind
 
-__all__ = ["ASKED_BESIDE", "RETRYING", "Role", "is_called_beside", "reject_attempts", "role_of"]
-
 BESIDE: Final = (
     TransformComponent,
     IngestionPipeline,

@@ -37,12 +37,11 @@ from claimspan_tracing.adapters import (
     NOT_KNOWN,
     Document,
     ModelCall,
+    Run,
     is_list,
     is_mapping,
     read_call,
 )
-
-__all__ = ["Answer", "Call", "Fields", "Known", "Said", "ToolResult", "documents_of", "taken"]
 
 MAX_DEPTH: Final = 3
 """How deep lists and mappings are copied: a result holds an event, which holds nodes."""
@@ -77,6 +76,11 @@ class Call:
             if type(value) is dict:
                 named.update({str(key): item for key, item in value.items()})  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType, reportUnknownMemberType] - whatever it holds
         return named
+
+
+def call_of(run: Run | None) -> Call:
+    """Return the input of a run; an empty one if there is none, or another framework's run."""
+    return run.inputs if run and isinstance(run.inputs, Call) else Call(None, {})
 
 
 @dataclass(slots=True)
@@ -119,10 +123,7 @@ class Fields(dict[str, object]):
 def taken(value: object, known: Known, depth: int = 0) -> object:
     """Return a value that nothing changes later; itself if it has no texts that are known to us.
 
-    Args:
-        value: Argument or result of a run.
-        known: The documents that were taken for the same query; added to.
-        depth: How deep in a result it stands.
+    The documents that were taken for the same query are known, and added to.
     """
     if type(value) in _PLAIN:
         return value

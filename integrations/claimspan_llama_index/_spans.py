@@ -1,16 +1,20 @@
-"""The open spans of LlamaIndex: reports their starts and ends to the capture, by span id.
+"""Attaches to LlamaIndex's root dispatcher, and reports starts and ends of its spans, by span id.
 
 Takes the texts of arguments and results, and puts something of ours only into streams, which have
 to be followed.
 """
 
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# The dispatcher's list of span handlers does not say which type of span they make.
+
 from __future__ import annotations
 
+import threading
 import weakref
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator, Mapping
 from functools import lru_cache
 from inspect import BoundArguments
-from typing import Annotated, Any, Final, TypeVar
+from typing import Annotated, Any, Final, TypeVar, Unpack
 
 from llama_index.core.base.response.schema import AsyncStreamingResponse, StreamingResponse
 from llama_index.core.chat_engine.types import StreamingAgentChatResponse
@@ -18,6 +22,7 @@ from llama_index.core.instrumentation.events.exception import ExceptionEvent
 from llama_index.core.instrumentation.events.llm import LLMChatEndEvent, LLMCompletionEndEvent
 from llama_index.core.llms.llm import LLM
 from llama_index.core.workflow import Context, StopEvent, Workflow
+from llama_index_instrumentation import root_dispatcher
 from llama_index_instrumentation.base import BaseEvent
 from llama_index_instrumentation.event_handlers.base import BaseEventHandler
 from llama_index_instrumentation.span.base import BaseSpan
@@ -26,7 +31,7 @@ from pydantic import Field, SkipValidation
 
 from claimspan_llama_index._reader import LlamaIndexReader
 from claimspan_llama_index._roles import RETRYING, Role, is_called_beside, reject_attempts, role_of
-from claimspan_llama_index._snapshots import Call, Known, documents_of, taken
+from claimspan_llama_index._snapshots import Call, call_of, documents_of, taken
 from claimspan_llama_index._streams import (
     AwaitedModels,
     StreamedAnswer,
@@ -41,9 +46,18 @@ from claimspan_llama_index._streams import (
     parent_of,
     watch,
 )
-from claimspan_tracing.adapters import Capture, Document, Monitor, Run, RunKind, open_capture
-
-__all__ = ["SpanHandler"]
+from claimspan_tracing.adapters import (
+    Capture,
+    Document,
+    Monitor,
+    MonitorOptions,
+    Run,
+    RunKind,
+    default_monitor,
+    open_capture,
+    takes_place_of,
+    warn_of_several,
+)
 
 DONE: Final = "WorkflowDone"
 """Name of the exception with which the workflows of llama-index-core 0.12 end a good run. Compared
@@ -81,7 +95,6 @@ class EndOfStreams(BaseEventHandler):
     """The roots that wait for a model."""
 
     def __init__(self, capture: Capture, awaited: AwaitedModels) -> None:
-        """Create a handler that reports to a capture, and to the roots that wait for a model."""
         super().__init__()
         self.capture = capture
         self.awaited = awaited
@@ -136,30 +149,25 @@ class SpanHandler(BaseSpanHandler[BaseSpan]):
     )
     """Spans that are no runs, each with the run that what it calls is a part of."""
 
-    detaching: Own[Callable[[], None] | None] = Field(default=None, exclude=True, repr=False)
+    capturing: Own[bool] = Field(default=True, exclude=True, repr=False)
+    """False once ``leave`` was called: no query that starts now is captured."""
 
     def __init__(self, monitor: Monitor) -> None:
-        """Create a handler that reports to a monitor."""
         super().__init__()
         self.monitor = monitor
         self.capture = open_capture(monitor, LlamaIndexReader())
         self.awaited = AwaitedModels(self.capture)
         self.streams = EndOfStreams(self.capture, self.awaited)
 
-    @property
-    def capturing(self) -> bool:
-        """False once ``leave`` was called: no query that starts now is captured."""
-        return self.detaching is None
-
-    def leave(self, detach: Callable[[], None]) -> None:
-        """Capture open runs to their end, and then call ``detach``.
+    def leave(self) -> None:
+        """Capture open runs to their end, and hear of nothing more then.
 
         A handler that is taken away at once does not hear of the ends, and the queries under way
-        would stay open for an hour. ``detach`` may be called more than once.
+        would stay open for an hour.
         """
-        self.detaching = detach
+        self.capturing = False
         if not self.running:
-            detach()
+            _remove(self)
 
     def span_enter(
         self,
@@ -191,7 +199,7 @@ class SpanHandler(BaseSpanHandler[BaseSpan]):
                 return
             given = bound_args.arguments
             call = _call_of(instance, given, role, parent, is_beside=is_beside)
-            may_be_root = role.may_be_root and self.detaching is None
+            may_be_root = role.may_be_root and self.capturing
             self.capture.start(id_, run_id, role.kind, name, call, tags, may_be_root=may_be_root)
         except Exception as error:  # noqa: BLE001 - nothing of ours may reach the pipeline
             self.capture.guard.swallow(error)
@@ -257,8 +265,8 @@ class SpanHandler(BaseSpanHandler[BaseSpan]):
         """Note that a span has ended; True if it is no run."""
         self.running.discard(id_)
         self.beside.discard(id_)
-        if self.detaching is not None and not self.running:
-            self.detaching()
+        if not (self.capturing or self.running):
+            _remove(self)
         if id_ not in self.passed_over:
             return False
         del self.passed_over[id_]
@@ -283,12 +291,12 @@ class SpanHandler(BaseSpanHandler[BaseSpan]):
         outputs: object = ""
         if run is not None:
             with self.capture.guard:
-                outputs = taken(result, _known(run))
+                outputs = taken(result, call_of(run).known)
         # None would mean that the answer is still to come.
         self.capture.end(id_, "" if outputs is None else outputs)
 
     def _sources(self, id_: str, response: Any) -> list[Document]:
-        return documents_of(taken(response.source_nodes, _known(self.capture.run(id_))))
+        return documents_of(taken(response.source_nodes, call_of(self.capture.run(id_)).known))
 
     def _follow(self, id_: str, response: StreamingResponse | AsyncStreamingResponse) -> None:
         """Replace the stream in the response that the user gets with one that we follow."""
@@ -370,16 +378,12 @@ def _call_of(
     around = parent.inputs if parent and isinstance(parent.inputs, Call) else None
     if role.is_retry and parent and around and isinstance(around.instance, RETRYING):
         reject_attempts(parent)
-    known: Known = around.known if around else {}
+    known = around.known if around else {}
     # A response that the user gets must be seen to be dropped.
     called = None if isinstance(instance, StreamingAgentChatResponse) else instance
     # The context of a workflow holds its result, so that a dropped stream would not be seen.
     own = {key: taken(v, known) for key, v in arguments.items() if type(v) is not Context}
     return Call(called, own, known, is_beside)
-
-
-def _known(run: Run | None) -> Known:
-    return run.inputs.known if run and isinstance(run.inputs, Call) else {}
 
 
 @lru_cache(maxsize=1024)
@@ -394,5 +398,53 @@ def _is_heard(event: type[BaseEvent]) -> bool:
     return issubclass(event, (LLMChatEndEvent, LLMCompletionEndEvent, ExceptionEvent))
 
 
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# The dispatcher's list of span handlers does not say which type of span they make.
+# Two threads that detach at once would each put back what the other has removed.
+_lock: Final = threading.RLock()
+
+
+def instrument(
+    monitor: Monitor | None = None, **options: Unpack[MonitorOptions]
+) -> Callable[[], None]:
+    """Capture every query of this process.
+
+    Covers query engines, retrievers, chat engines, agents and workflows, plain, asynchronous and
+    streaming. It does not change what they return, raise or stream. The record of a streamed answer
+    ends when the stream has been read, not when it was returned. A monitor is attached once,
+    however often this is called, and one that means the same as one that is attached takes its
+    place, as if a cell of a notebook runs again.
+
+    Args:
+        monitor: Evaluates the records and writes the scores; None uses the monitor that the
+            process shares.
+        options: Options of ``Monitor``; equal ones share a monitor.
+
+    Returns:
+        A callable that detaches the monitor. Calling it twice is safe, and so is calling it while
+        other threads run queries: runs that have started are captured to their end.
+
+    Raises:
+        ConfigError: Both a monitor and options are given, or an option is invalid.
+    """
+    monitor = default_monitor(monitor, options)
+    with _lock:
+        handlers = [e for e in root_dispatcher.span_handlers if isinstance(e, SpanHandler)]
+        capturing = [each for each in handlers if each.capturing]
+        attached = next((each for each in capturing if each.monitor is monitor), None)
+        handler = attached or SpanHandler(monitor)
+        if attached is None:
+            before = [each for each in capturing if takes_place_of(monitor, each.monitor)]
+            for each in before:
+                each.leave()
+            root_dispatcher.add_span_handler(handler)
+            root_dispatcher.add_event_handler(handler.streams)
+            warn_of_several(1 + len(capturing) - len(before))
+    return handler.leave
+
+
+def _remove(handler: SpanHandler) -> None:
+    # The dispatcher has no method that removes a handler. The lists are replaced and not changed,
+    # as another thread may be iterating over them.
+    root = root_dispatcher
+    with _lock:
+        root.span_handlers = [each for each in root.span_handlers if each is not handler]
+        root.event_handlers = [each for each in root.event_handlers if each is not handler.streams]

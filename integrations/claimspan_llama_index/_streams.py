@@ -23,23 +23,8 @@ from llama_index.core.chat_engine.types import StreamingAgentChatResponse
 from llama_index.core.llms.llm import LLM
 from llama_index_instrumentation.span import active_span_id
 
-from claimspan_llama_index._snapshots import Call, Said
+from claimspan_llama_index._snapshots import Said, call_of
 from claimspan_tracing.adapters import Capture, Document, Run
-
-__all__ = [
-    "AwaitedModels",
-    "StreamedAnswer",
-    "WrittenAnswer",
-    "afollow",
-    "answer_of",
-    "answer_of_chat",
-    "break_chat",
-    "end_of_writing",
-    "follow",
-    "hold_open",
-    "parent_of",
-    "watch",
-]
 
 Part = TypeVar("Part", str, ChatResponse)
 
@@ -349,7 +334,6 @@ class AwaitedModels:
     __slots__ = ("_answers", "_capture")
 
     def __init__(self, capture: Capture) -> None:
-        """Wait for no model yet."""
         self._capture = capture
         self._answers: dict[object, StreamedAnswer] = {}
 
@@ -395,16 +379,12 @@ class AwaitedModels:
             return None
         # A copy: another thread may begin or end a stream meanwhile.
         runs = [run for id_ in tuple(self._answers) if (run := self._capture.run(id_))]
-        found = [str(run.id) for run in runs if _instance(run) is instance]
+        found = [str(run.id) for run in runs if call_of(run).instance is instance]
         return found[0] if len(found) == 1 else None
 
 
 def _still_speaking(root: Run) -> Run | None:
     """The last model below a root that has returned its stream, and nothing of it so far."""
     # By the object: a model of one's own that only passes its synchronous stream on is a chain.
-    runs = (run for run in reversed(root.tree.runs) if isinstance(_instance(run), LLM))
+    runs = (run for run in reversed(root.tree.runs) if isinstance(call_of(run).instance, LLM))
     return next((run for run in runs if run.end and run.outputs is None and not run.error), None)
-
-
-def _instance(run: Run) -> object:
-    return run.inputs.instance if isinstance(run.inputs, Call) else None

@@ -13,7 +13,7 @@ from llama_index.core.base.llms.types import ChatMessage, ChatResponse, TextBloc
 from llama_index.core.callbacks import CallbackManager
 
 from claimspan.judges.llm.chat import ChatModel, ChatReply, Message
-from claimspan_llama_index._models import PACKAGES, name_of
+from claimspan_llama_index._reader import PACKAGES, name_of
 from claimspan_tracing.adapters import ModelObject, package_of, reply_of
 
 __all__ = ["LlamaIndexModel", "as_chat_model"]
@@ -45,14 +45,7 @@ class LlamaIndexModel(ModelObject):
 
 
 def as_chat_model(given: object) -> ChatModel | None:
-    """The model of a judge that a language model of LlamaIndex stands for.
-
-    Args:
-        given: An object of LlamaIndex's, or of a class that inherits from it.
-
-    Returns:
-        None if it is no language model.
-    """
+    """The model of a judge that a language model of LlamaIndex stands for; None if it is none."""
     return LlamaIndexModel(given) if isinstance(given, BaseLLM) else None
 
 

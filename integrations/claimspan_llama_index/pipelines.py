@@ -14,7 +14,7 @@ from llama_index.core.indices.base import BaseIndex
 from llama_index.core.workflow import Workflow
 
 from claimspan.errors import ConfigError
-from claimspan_llama_index._instrument import instrument
+from claimspan_llama_index._spans import instrument
 from claimspan_tracing.adapters import AttachedPipeline, Inputs, Monitor, filled
 
 __all__ = ["adapt", "attach"]

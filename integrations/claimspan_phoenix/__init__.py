@@ -101,7 +101,8 @@ class PhoenixWriter(BackendWriter):
         try:
             await self._annotate(connection, records)
         except DeliveryError as error:
-            if len(records) == 1 or not _is_about_content(error):
+            is_about_content = isinstance(error, RefusalError) and error.status in _ABOUT_CONTENT
+            if len(records) == 1 or not is_about_content:
                 return dict.fromkeys(range(len(records)), error)
         else:
             return {}
@@ -113,23 +114,16 @@ class PhoenixWriter(BackendWriter):
         return errors
 
     async def _annotate(self, connection: Connection, records: Sequence[ScoredRecord]) -> None:
-        spans = [each for record in records for each in _of_span(record)]
-        # Without sync, a span that is not stored yet is no error.
-        await connection.post("/v1/span_annotations?sync=false", {"data": spans}, answer="data")
-        documents = [each for record in records for each in _of_documents(record)]
-        if self._documents and documents:
-            await connection.post(
-                "/v1/document_annotations?sync=false", {"data": documents}, answer="data"
-            )
-        if self._trace:
-            traces: list[JsonValue] = [_of_trace(record) for record in records]
-            await connection.post(
-                "/v1/trace_annotations?sync=false", {"data": traces}, answer="data"
-            )
-
-
-def _is_about_content(error: DeliveryError) -> bool:
-    return isinstance(error, RefusalError) and error.status in _ABOUT_CONTENT
+        wanted = {
+            "span": [each for record in records for each in _of_span(record)],
+            "document": [e for r in records if self._documents for e in _of_documents(r)],
+            "trace": [_of_trace(record) for record in records if self._trace],
+        }
+        for kind, rows in wanted.items():
+            if rows:
+                # Without sync, a span that is not stored yet is no error.
+                path = f"/v1/{kind}_annotations?sync=false"
+                await connection.post(path, {"data": rows}, answer="data")
 
 
 def _of_span(record: ScoredRecord) -> list[JsonValue]:

@@ -17,8 +17,6 @@ from yarl import URL
 
 from claimspan_serve._receiver import RefusedError
 
-__all__ = ["TOKEN_HEADER", "Credentials", "GrpcForward", "HttpForward"]
-
 _Value = TypeVar("_Value", str, str | bytes)
 
 TIMEOUT_SECONDS: Final = 30.0
@@ -50,7 +48,6 @@ class Credentials:
     """The token that a request needs, and that is not for the backend."""
 
     def __init__(self, token: str | None) -> None:
-        """Set the token; None if there is none."""
         self._token = token
 
     def are_in(self, headers: Mapping[str, str | bytes]) -> bool:
@@ -80,12 +77,7 @@ class HttpForward:
     """A backend that takes OTLP over HTTP."""
 
     def __init__(self, url: str, credentials: Credentials) -> None:
-        """Set where it is.
-
-        Args:
-            url: Its base, to which ``/v1/traces`` is added.
-            credentials: What is left out of the headers.
-        """
+        """Set its base URL, and what is left out of the headers."""
         self._url = url.rstrip("/").removesuffix("/v1/traces")
         self._credentials = credentials
         self._session: aiohttp.ClientSession | None = None
@@ -147,13 +139,7 @@ class GrpcForward:
     """A backend that takes OTLP over gRPC."""
 
     def __init__(self, url: str, credentials: Credentials, max_bytes: int) -> None:
-        """Set where it is.
-
-        Args:
-            url: ``grpc://host:port``, or ``grpcs://`` for TLS.
-            credentials: What is left out of the metadata.
-            max_bytes: Size of the largest answer.
-        """
+        """Set its address, what is left out of the metadata, and the size of the largest answer."""
         self._credentials = credentials
         options = [("grpc.max_receive_message_length", max_bytes)]
         scheme, _, target = url.rstrip("/").partition("://")

@@ -12,8 +12,6 @@ from claimspan_serve._forward import Credentials, GrpcForward
 from claimspan_serve._http import ONLY_SPANS, WRONG_TOKEN
 from claimspan_serve._receiver import Receiver, RefusedError, unpacked
 
-__all__ = ["MAX_CALLS", "grpc_server"]
-
 MAX_CALLS: Final = 100
 """Calls whose message is still coming: each may have a part of it in memory."""
 
@@ -64,7 +62,7 @@ class _Export(grpc.GenericRpcHandler):
             try:
                 return await self._answer(method, context)
             except RefusedError as error:
-                status = self._receiver.refuse(error).status
+                status = self._receiver.refuse(error)
                 what = (("grpc-status-details-bin", status.SerializeToString()),)
                 await context.abort(_CODES[error.code], str(error), what)
 
@@ -97,14 +95,7 @@ class _Export(grpc.GenericRpcHandler):
 def grpc_server(
     receiver: Receiver, forward: GrpcForward | None, credentials: Credentials, max_connections: int
 ) -> Server:
-    """Return a server that has no port yet.
-
-    Args:
-        receiver: Takes the spans, or a copy of those that are forwarded.
-        forward: Where requests go on to; None answers them here.
-        credentials: Wanted of each request.
-        max_connections: At once; more are closed.
-    """
+    """Return a server that has no port yet; connections beyond the most at once are closed."""
     options: Sequence[tuple[str, int]] = [
         *_OPTIONS,
         ("grpc.max_receive_message_length", receiver.max_request_bytes),

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from google.protobuf.json_format import MessageToJson
 from google.protobuf.message import Message
 from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect, Request
@@ -13,15 +14,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from claimspan_serve._forward import TOKEN_HEADER, Credentials, HttpForward
-from claimspan_serve._receiver import (
-    RETRY_SECONDS,
-    Receiver,
-    RefusedError,
-    encoded,
-    too_large,
-)
-
-__all__ = ["LARGEST_AT_ONCE", "ONLY_SPANS", "WRONG_TOKEN", "application"]
+from claimspan_serve._receiver import RETRY_SECONDS, Receiver, RefusedError, too_large
 
 WRONG_TOKEN: Final = f"the token is wrong or missing: send it as bearer, or in {TOKEN_HEADER}"
 ONLY_SPANS: Final = "spans alone are judged; with --forward, logs and metrics go on to the backend"
@@ -45,13 +38,7 @@ def application(
 ) -> Starlette:
     """Return the application that answers OTLP over HTTP.
 
-    Args:
-        receiver: Takes the spans, or a copy of those that are forwarded.
-        forward: Where requests go on to; None answers them here.
-        credentials: Wanted of each request.
-        health: Returns what ``/healthz`` shows.
-        is_ready: Whether requests are taken, for ``/readyz``.
-        takes_spans: False if OTLP comes by gRPC alone, and the paths about health are all.
+    Unless it takes spans, as OTLP comes by gRPC alone, the paths about health are all.
     """
 
     def healthz(_: Request) -> Response:
@@ -105,7 +92,7 @@ class _Otlp:
             taken = await self._receiver.take(body, form.encoding, is_json=form.is_json)
             return form.answer(200, taken)
         except RefusedError as error:
-            return form.answer(error.http_status, self._receiver.refuse(error).status)
+            return form.answer(error.http_status, self._receiver.refuse(error))
         except ClientDisconnect:
             return Response(status_code=400)  # which nobody reads
 
@@ -156,5 +143,6 @@ class _Form:
 
     def answer(self, status: int, message: Message) -> Response:
         retry = {"retry-after": str(RETRY_SECONDS)} if status == 429 else None
-        content = encoded(message, is_json=self.is_json)
-        return Response(content, status, retry, _JSON if self.is_json else _PROTOBUF)
+        if self.is_json:
+            return Response(MessageToJson(message), status, retry, _JSON)
+        return Response(message.SerializeToString(), status, retry, _PROTOBUF)

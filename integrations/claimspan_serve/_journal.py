@@ -18,19 +18,6 @@ from typing import BinaryIO, Final
 
 from claimspan.errors import ConfigError
 
-__all__ = [
-    "MAX_ATTEMPTS",
-    "MAX_KNOWN",
-    "RECORDS",
-    "Entry",
-    "Journal",
-    "Judged",
-    "JudgedTrace",
-    "Segments",
-    "segment_of",
-    "set_aside",
-]
-
 RECORDS: Final = "records.db"
 """The spool of the monitor, in the same folder: what was sampled is there, and here no more."""
 
@@ -76,12 +63,7 @@ class Journal:
     """The end to which requests are appended, in one process and on one thread."""
 
     def __init__(self, folder: Path, max_bytes: int) -> None:
-        """Go on after what is there.
-
-        Args:
-            folder: Where the files are.
-            max_bytes: Of all of them.
-        """
+        """Go on after what is in a folder, whose files have so many bytes at most."""
         self._folder = folder
         self._max_bytes = max_bytes
         self._sizes = {number: _path(folder, number).stat().st_size for number in _numbers(folder)}
@@ -215,11 +197,7 @@ class Judged:
     """
 
     def __init__(self, folder: Path | None = None, *, wait_seconds: float = 20.0) -> None:
-        """Open the file.
-
-        Args:
-            folder: Where it is; None keeps all in memory.
-            wait_seconds: How long the process before may take to end.
+        """Open the file of a folder, as soon as the process before has ended; None has no file.
 
         Raises:
             ConfigError: It cannot be opened, or another service has it.

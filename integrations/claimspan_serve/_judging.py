@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import shutil
 import signal
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -35,7 +36,6 @@ from opentelemetry.sdk.trace import Span, SpanProcessor, TracerProvider
 
 from claimspan.errors import ClaimspanError
 from claimspan_openinference import records_of_trace
-from claimspan_serve._head import AfterHead, head_rate
 from claimspan_serve._journal import (
     MAX_ATTEMPTS,
     RECORDS,
@@ -47,7 +47,7 @@ from claimspan_serve._journal import (
 from claimspan_serve._options import ServeOptions, options_from
 from claimspan_serve._receiver import RefusedError, read_body
 from claimspan_serve._traces import Outcome, Trace, WaitingTraces
-from claimspan_tracing import Facts, Monitor, RateSampler, configure, semconv
+from claimspan_tracing import Decision, Facts, Monitor, RateSampler, Sampler, configure, semconv
 from claimspan_tracing.adapters import (
     MonitorOptions,
     guard_of,
@@ -60,8 +60,6 @@ from claimspan_tracing.adapters import (
     unread_traces,
 )
 from claimspan_tracing.otlp.decoding import read_resource
-
-__all__ = ["Heard", "judge_in"]
 
 MAX_UNREAD: Final = 200
 """Traces whose records the monitor may have to read. Further ones stay in the files."""
@@ -102,11 +100,7 @@ class Heard(NamedTuple):
 def judge_in(folder: Path, given: Mapping[str, object], link: Connection, *, is_kept: bool) -> None:
     """Judge what is put down in a folder, until told to end or the other process has ended.
 
-    Args:
-        folder: Where requests and records are.
-        given: The options of service and monitor.
-        link: To the process that takes requests.
-        is_kept: Whether what waits is left for the next start.
+    What waits then is kept for the next start, or judged as far as time allows.
     """
     # Who stops the service often stops each of its processes: the other one tells us in its time.
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -388,3 +382,48 @@ def _observed(counts: Callable[[], Mapping[str, int]]) -> Callable[..., Iterable
         return [Observation(number, {outcome: kind}) for kind, number in counts().items()]
 
     return observe
+
+
+# --- what was decided at the head of a trace, before its spans were sent --------------------------
+
+_BITS: Final = 56
+_OT_MEMBER: Final = re.compile(r"(?:^|,)\s*ot=([^,]{1,256})")
+_THRESHOLD: Final = re.compile(r"(?:^|;)th:([0-9a-f]{1,14})\s*(?:;|$)")
+
+_MIN_RATE: Final = 1e-12
+"""Smaller rates have no weight that could be used."""
+
+
+def head_rate(trace_state: str) -> float:
+    """Share of the traces like this one that the application has sampled, above 0 up to 1.
+
+    OpenTelemetry's consistent probability sampling says it in ``tracestate`` as ``ot=th:``, the
+    threshold in hex, without its trailing zeros, below which a trace is left out.
+    """
+    member = _OT_MEMBER.search(trace_state)
+    found = member and _THRESHOLD.search(member[1])
+    threshold = int(found[1].ljust(_BITS // 4, "0"), 16) if found else 0
+    return 1 - threshold / (1 << _BITS)
+
+
+class AfterHead:
+    """Decides as another sampler does, with the rate of the head as a part of each rate.
+
+    Every weight that follows from a rate then counts the traces that were never sent as well.
+    """
+
+    def __init__(self, given: float | Sampler | None) -> None:
+        self._sampler = sampler = sampler_of(given)
+        self.wrapped: Final[object] = given
+        self.first_judge: Final[object] = getattr(sampler, "first_judge", None)
+        self.needs_feedback: Final[object] = getattr(sampler, "needs_feedback", False)
+        self.rates: Final = dict[int, float]()
+        """Trace id to the rate of its head, of the traces whose records are to be decided on."""
+
+    def decide(self, facts: Facts) -> Decision:
+        """Decide about a record."""
+        decision = self._sampler.decide(facts)
+        # The scores of a first judge come after a decision that has the rate of the head already.
+        head = 1.0 if facts.first_scores is not None else self.rates.get(facts.trace_id, 1.0)
+        least = _MIN_RATE if decision.sampled else 0.0
+        return decision if head == 1.0 else replace(decision, rate=max(decision.rate * head, least))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from difflib import get_close_matches
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -28,8 +28,6 @@ from claimspan.loading import load_object
 from claimspan.text.shapes import is_list, is_mapping
 from claimspan_tracing import Alert
 from claimspan_tracing.adapters import EXIT_TIMEOUT, MonitorOptions
-
-__all__ = ["ServeOptions", "monitor_options", "options_from", "read_config", "serve_options"]
 
 _MIB: Final = 1024 * 1024
 _SINKS: Final = "claimspan.sinks"
@@ -177,10 +175,7 @@ def read_config(path: Path) -> dict[str, object]:
 
 
 def serve_options(given: Mapping[str, object]) -> ServeOptions:
-    """Return the options of the service.
-
-    Args:
-        given: Those of its monitor as well, by name.
+    """Return the options of the service, of those that its monitor may have as well.
 
     Raises:
         ConfigError: A name is unknown, or a value of the service cannot work.
@@ -203,56 +198,39 @@ def serve_options(given: Mapping[str, object]) -> ServeOptions:
 
 
 def options_from(given: Mapping[str, object]) -> tuple[ServeOptions, MonitorOptions]:
-    """Return the options of the service, and those of its monitor.
+    """Return the options of the service, and those of its monitor with the objects that they name.
 
     Raises:
-        ConfigError: As ``serve_options`` and ``monitor_options``.
+        ConfigError: As ``serve_options``, or an object cannot be found or made. ``Monitor`` checks
+            all else.
     """
     options = serve_options(given)
-    theirs = {k: v for k, v in given.items() if k in _OF_MONITOR and v is not None}
+    made = {k: _made_of(k, v) for k, v in given.items() if k in _OF_MONITOR and v is not None}
     if options.judge_options:
-        theirs["judge"] = _judge(theirs.get("judge"), options.judge_options)
-    return options, monitor_options(theirs, options.sinks, options.exit_timeout)
-
-
-def monitor_options(
-    given: Mapping[str, object], sinks: Sequence[_Named], exit_timeout: float
-) -> MonitorOptions:
-    """Return options of a monitor, with the objects that a file can only name.
-
-    Raises:
-        ConfigError: An object cannot be found or made. ``Monitor`` checks all else.
-    """
-    made = {name: _MAKERS.get(name, _as_it_is)(name, value) for name, value in given.items()}
+        judge = made.get("judge")
+        if judge is not None and not isinstance(judge, str):
+            raise ConfigError("judge_options go with the name of a judge: give judge as a text")
+        made["judge"] = default_judge(judge, options=options.judge_options)
     made["sinks"] = [
-        _sink(name, options)
-        for each in sinks
-        for name, options in (each if isinstance(each, dict) else {each: {}}).items()
+        _sink(name, fields)
+        for each in options.sinks
+        for name, fields in (each if isinstance(each, dict) else {each: {}}).items()
     ]
-    return cast(MonitorOptions, made | {"exit_timeout": exit_timeout})
+    return options, cast(MonitorOptions, made | {"exit_timeout": options.exit_timeout})
 
 
-def _judge(name: object, options: Mapping[str, JsonValue]) -> object:
-    if name is not None and not isinstance(name, str):
-        raise ConfigError("judge_options go with the name of a judge: give judge as a text")
-    return default_judge(name, options=options)
-
-
-def _as_it_is(_: str, value: object) -> object:
-    return value
-
-
-def _loaded(_: str, value: object) -> object:
-    """An object that is named as on any command line: ``path.py:name``."""
-    return load_object(value) if isinstance(value, str) and ":" in value else value
-
-
-def _budget(name: str, value: object) -> object:
-    return _made(Budget, name, value)
-
-
-def _alerts(name: str, value: object) -> object:
-    return [_made(Alert, name, each) for each in value] if is_list(value) else value
+def _made_of(name: str, value: object) -> object:
+    """The value of an option of the monitor, made of what YAML can hold."""
+    match name:
+        case "budget":
+            return _made(Budget, name, value)
+        case "alerts" if is_list(value):
+            return [_made(Alert, name, each) for each in value]
+        case "sample" | "redact" | "dispatch" | "on_result" | "on_alert":
+            # An object that is named as on any command line: ``path.py:name``.
+            return load_object(value) if isinstance(value, str) and ":" in value else value
+        case _:
+            return value
 
 
 def _made(kind: object, name: str, value: object) -> object:
@@ -262,14 +240,6 @@ def _made(kind: object, name: str, value: object) -> object:
         return kind(**{str(key): each for key, each in value.items()})
     except TypeError as error:
         raise ConfigError(f"{name} has a field that cannot work: {error}") from None
-
-
-_MAKERS: Final[Mapping[str, Callable[[str, object], object]]] = {
-    "budget": _budget,
-    "alerts": _alerts,
-    **dict.fromkeys(("sample", "redact", "dispatch", "on_result", "on_alert"), _loaded),
-}
-"""Option to what makes its value of what YAML can hold."""
 
 
 def _sink(name: str, options: Mapping[str, JsonValue]) -> object:

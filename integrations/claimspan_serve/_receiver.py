@@ -10,7 +10,6 @@ from contextlib import asynccontextmanager, suppress
 from typing import Final
 
 from google.protobuf.duration_pb2 import Duration
-from google.protobuf.json_format import MessageToJson
 from google.protobuf.message import Message
 from google.rpc.error_details_pb2 import RetryInfo  # type: ignore[import-untyped]  # stubs, and no py.typed
 from google.rpc.status_pb2 import Status  # type: ignore[import-untyped]  # as above
@@ -19,17 +18,6 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from claimspan.errors import ClaimspanError, PayloadError
 from claimspan_serve._journal import Journal
 from claimspan_tracing.otlp.decoding import DecodedSpans, spans_of_json, spans_of_protobuf
-
-__all__ = [
-    "READ_SECONDS",
-    "RETRY_SECONDS",
-    "Receiver",
-    "RefusedError",
-    "encoded",
-    "read_body",
-    "too_large",
-    "unpacked",
-]
 
 READ_SECONDS: Final = 60.0
 """How long the content of a request may take to come. Exporters give up after ten seconds."""
@@ -54,25 +42,12 @@ class RefusedError(ClaimspanError):
     """A request that is not taken."""
 
     def __init__(self, status: int, message: str) -> None:
-        """Set why.
-
-        Args:
-            status: Of HTTP.
-            message: What is wrong, and what to do; without the content.
-        """
+        """Set the status of HTTP, and what is wrong and to do, without the content."""
         self.http_status: Final = status
         self.code: Final = _CODES[status]
         """Of gRPC."""
 
         super().__init__(message)
-
-    @property
-    def status(self) -> Status:
-        """What OTLP has in the body of an error, with the time after which to try again."""
-        status = Status(code=self.code, message=str(self))
-        if self.http_status == 429:
-            status.details.add().Pack(RetryInfo(retry_delay=Duration(seconds=RETRY_SECONDS)))
-        return status
 
 
 class Arrivals:
@@ -83,7 +58,6 @@ class Arrivals:
     """
 
     def __init__(self) -> None:
-        """Begin without any."""
         self._bounds: dict[asyncio.Timeout, None] = {}
         self._why = "too many requests come at once, and this one is the slowest"
 
@@ -130,12 +104,7 @@ class Receiver:
     """Puts requests down for who judges, and counts those that it cannot take."""
 
     def __init__(self, journal: Journal, max_request_bytes: int) -> None:
-        """Set where requests go.
-
-        Args:
-            journal: Takes them.
-            max_request_bytes: Of one request, with and without compression.
-        """
+        """Set where requests go, and how large one may be with and without compression."""
         self.max_request_bytes: Final = max_request_bytes
         self.counts: Final = Counter[str](taken=0, refused=0, not_judged=0)
         """Requests that were put down or refused, and copies that were not put down."""
@@ -154,21 +123,16 @@ class Receiver:
         for each in self._arrivals:
             each.end()
 
-    def refuse(self, error: RefusedError) -> RefusedError:
-        """Count a request that is answered with an error of ours; returns that."""
+    def refuse(self, error: RefusedError) -> Status:
+        """Count a request that is not taken; returns what OTLP has in the body of the error."""
         self.counts["refused"] += 1
-        return error
+        status = Status(code=error.code, message=str(error))
+        if error.http_status == 429:
+            status.details.add().Pack(RetryInfo(retry_delay=Duration(seconds=RETRY_SECONDS)))
+        return status
 
     async def take(self, body: bytes, encoding: str = "", *, is_json: bool = False) -> Message:
-        """Take a request, which is acknowledged by the answer.
-
-        Args:
-            body: As it came.
-            encoding: Its compression: gzip, or none.
-            is_json: Whether it is JSON, and not protobuf.
-
-        Returns:
-            The answer: a partial success if some spans cannot be read.
+        """Take a request; the answer acknowledges it, or as much of it as can be read.
 
         Raises:
             RefusedError: It is no OTLP, too large, of an unknown compression, or there is no room
@@ -262,8 +226,3 @@ _NO_ROOM: Final = "too many spans wait for the rest of their traces, or the disk
 def full(why: str = _NO_ROOM) -> RefusedError:
     """The refusal of a request for which there is no room now."""
     return RefusedError(429, f"{why}: send this again later, or raise max_bytes of claimspan serve")
-
-
-def encoded(message: Message, *, is_json: bool) -> bytes:
-    """A message in the encoding of the request that it answers."""
-    return MessageToJson(message).encode() if is_json else message.SerializeToString()

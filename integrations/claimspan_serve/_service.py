@@ -34,8 +34,6 @@ from claimspan_serve._supervision import JudgingProcess, added
 if sys.platform != "win32":
     import resource
 
-__all__ = ["Service"]
-
 MAX_CONNECTIONS: Final = 5_000
 """Connections of each transport, those too that wait for the next batch."""
 
@@ -57,10 +55,7 @@ class Service:
     """Everything that the process consists of which takes requests."""
 
     def __init__(self, given: Mapping[str, object]) -> None:
-        """Make all parts, and open no port yet.
-
-        Args:
-            given: The options of service and monitor, as ``serve_options`` takes them.
+        """Make all parts of the options of service and monitor, and open no port yet.
 
         Raises:
             ConfigError: An option of the service cannot work.
@@ -101,8 +96,7 @@ class Service:
     def run(self, tell: Callable[[str], None]) -> None:
         """Serve until SIGTERM or SIGINT, have judged what is complete, and return.
 
-        Args:
-            tell: Gets a line for people as soon as requests are taken.
+        As soon as requests are taken, ``tell`` gets a line for people.
 
         Raises:
             ConfigError: A port is taken, a file of TLS cannot be read, or an option of the monitor

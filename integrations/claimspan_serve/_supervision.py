@@ -17,8 +17,6 @@ from claimspan.errors import ConfigError
 from claimspan.text.shapes import is_mapping
 from claimspan_serve._judging import Heard, judge_in
 
-__all__ = ["JudgingProcess", "added"]
-
 FIRST_PAUSE: Final = 0.2
 LONGEST_PAUSE: Final = 30.0
 """Seconds before a process that has died is started again; twice as long after each death in a row,
@@ -60,8 +58,7 @@ class JudgingProcess:
         Args:
             folder: Where requests are put down.
             given: The options of service and monitor, which can be pickled.
-            look: Returns what became of requests, and whether there is little room for more; called
-                ten times a second.
+            look: Returns the first fields of ``Heard``; called ten times a second.
             is_kept: Whether the folder outlives the service.
         """
         self._folder = folder

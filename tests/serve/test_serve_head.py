@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from claimspan_serve._head import AfterHead, head_rate
+from claimspan_serve._judging import AfterHead, head_rate
 from claimspan_tracing.options import settings_of
 
 
