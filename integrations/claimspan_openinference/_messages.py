@@ -46,7 +46,6 @@ __all__ = [
     "is_told_to_grade",
     "last_asked",
     "last_turn",
-    "last_turn_in",
     "messages_in",
     "messages_of",
     "parsed",
@@ -216,8 +215,11 @@ def _told(attributes: Attributes) -> list[str]:
 
 
 def text_of_parts(value: object) -> str:
-    """The text of a message's content, which is a text or a list of parts."""
-    return value if isinstance(value, str) else _texts(value)
+    """The text of a message's content: of parts what was said, and what tools have returned."""
+    if isinstance(value, str):
+        return value
+    items: Sequence[object] = value if is_list(value) else ()
+    return join_bounded(filter(None, map(_text_of_part, items)), "\n")
 
 
 def inside_of(message: Mapping[object, object]) -> Mapping[object, object]:
@@ -240,12 +242,6 @@ def _numbered(attributes: Attributes) -> Iterator[tuple[object, object]]:
         if role is None and not text:
             return
         yield role_of(role), text
-
-
-def _texts(parts: object) -> str:
-    """The texts of parts: what was said, and what tools have returned."""
-    items: Sequence[object] = parts if is_list(parts) else ()
-    return join_bounded((text for item in items if (text := _text_of_part(item))), "\n")
 
 
 def _text_of_part(part: object) -> str:
@@ -368,18 +364,14 @@ def _value(node: ast.expr) -> object:
             return None
 
 
-def last_turn_in(value: object) -> str:
+def last_turn(value: object) -> str:
     """Return what the user said last in an input that is a conversation, or has one.
 
-    Empty where it is none, or where no user speaks in it.
+    Empty if it is none, or if no user speaks in it.
     """
     found = parsed(value)
-    return last_turn(found.get("messages") if is_mapping(found) else found)
-
-
-def last_turn(messages: object) -> str:
-    """Return what the user said last in a list of messages; empty where no user speaks in it."""
-    said = (each.text for each in reversed(messages_in(messages)) if each.role == USER)
+    messages = messages_in(found.get("messages") if is_mapping(found) else found)
+    said = (each.text for each in reversed(messages) if each.role == USER)
     return next(filter(None, said), "")
 
 

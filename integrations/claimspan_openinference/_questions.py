@@ -7,7 +7,7 @@ of its components.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Final
 
 from claimspan_openinference._kinds import attributes_of, starts_agent
@@ -20,7 +20,6 @@ from claimspan_openinference._messages import (
     is_cut,
     last_asked,
     last_turn,
-    last_turn_in,
     parsed,
     prompted,
     shown_event,
@@ -119,7 +118,7 @@ def _asked_of_root(root: Run) -> str:
     attributes = attributes_of(root)
     if root.kind is RunKind.GENERATOR:
         return last_asked(attributes)
-    if said := last_turn_in(attributes.get(semconv.INPUT_VALUE)):
+    if said := last_turn(attributes.get(semconv.INPUT_VALUE)):
         return said
     # OpenInference's LangChain instrumentor writes the first message of a chain's, and no other.
     first = last_asked(attributes)
@@ -177,11 +176,13 @@ def answer_to(root: Run, key: Key | None, query_key: Key | None = None) -> objec
 
 def _answers_of(root: Run, given: object, output: object) -> list[object]:
     """What may be the answer, in the output of a root."""
-    if not _is_of_components(given, output):
+    read, found = parsed(given), parsed(output)
+    if not _is_of_components(read, found):
         return answers_in(output)
-    if found := _answers_of_components(given, output):
-        return found
-    text, reply = _only_text(given, output), last_answer(root)
+    asked, parts = {*texts_in(read)}, _parts(found)
+    if answers := _answers_of_components(parts, asked):
+        return answers
+    text, reply = _only_text(parts, asked), last_answer(root)
     # A word by itself, such as a status, is not what was answered, unless a model said it.
     return [text] if text and (not reply or " " in text.strip() or text in reply) else []
 
@@ -333,21 +334,22 @@ _OBJECT: Final = re.compile(r"<|\w+\(\w+[=:]")
 Parts = Sequence[Mapping[object, object]]
 
 
-def _is_of_components(given: object, output: object) -> bool:
+def _is_of_components(read: object, found: object) -> bool:
     """Whether input and output of a span are those of a pipeline of Haystack's."""
-    read, found = parsed(given), parsed(output)
-    if not is_mapping(read) or not is_mapping(read.get("data")) or not is_mapping(found):
-        return False
-    return bool(found) and all(is_mapping(part) for part in found.values())
+    has_data = is_mapping(read) and is_mapping(read.get("data"))
+    return has_data and is_mapping(found) and 0 < len(found) == len(_parts(found))
 
 
-def _answers_of_components(given: object, output: object) -> list[object]:
+def _parts(found: object) -> Parts:
+    return [part for part in found.values() if is_mapping(part)] if is_mapping(found) else []
+
+
+def _answers_of_components(parts: Parts, asked: Set[str]) -> list[object]:
     """Return what may be the answer, of several components that have one under one name.
 
     Replies come in the order in which their components ran. Of any other name the last component
     has the answer, since it may withhold or replace what those before it have said.
     """
-    asked, parts = {*texts_in(parsed(given))}, _parts(output)
     for name in COMPONENT_ANSWERS:
         found = [text for part in parts if (text := _said_in(part, name))]
         found = [text for text in found if name not in PASSED_ON or text not in asked]
@@ -356,19 +358,14 @@ def _answers_of_components(given: object, output: object) -> list[object]:
     return []
 
 
-def _only_text(given: object, output: object) -> str:
-    """Return the only text among outputs of unknown names; empty where there are several."""
-    asked, found = {*texts_in(parsed(given))}, set[str]()
-    for part in _parts(output):
+def _only_text(parts: Parts, asked: Set[str]) -> str:
+    """Return the only text among outputs of unknown names; empty if there are several."""
+    found = set[str]()
+    for part in parts:
         names = {str(key) for key in part} - COMPONENT_NOTES
         named = [part[name] for name in names if _ID_NAME.search(name.lower()) is None]
         found |= {text for text in map(_text_of_output, named) if text and text not in asked}
     return structured_text(found.pop()) if len(found) == 1 else ""
-
-
-def _parts(output: object) -> Parts:
-    found = parsed(output)
-    return [part for part in found.values() if is_mapping(part)] if is_mapping(found) else []
 
 
 def _said_in(part: Mapping[object, object], name: str) -> str:

@@ -48,18 +48,12 @@ MAX_GIVEN_UP: Final = 10_000
 class TraceTable:
     """The open traces by id; the caller holds a lock."""
 
-    def __init__(
-        self,
-        max_traces: int = MAX_TRACES,
-        max_age_seconds: float = MAX_AGE_SECONDS,
-        max_bytes: int = MAX_BYTES,
-        max_trace_bytes: int = MAX_TRACE_BYTES,
-    ) -> None:
-        """Set the bounds."""
-        self._max_traces = max_traces
-        self._max_age = max_age_seconds
-        self._max_bytes = max_bytes
-        self._max_trace_bytes = max_trace_bytes
+    def __init__(self) -> None:
+        """Begin without a trace."""
+        self._max_traces = MAX_TRACES
+        self._max_age = MAX_AGE_SECONDS
+        self._max_bytes = MAX_BYTES
+        self._max_trace_bytes = MAX_TRACE_BYTES
         # A dict keeps the order of insertion, and a trace is put to its end with every start: the
         # first one has been quiet the longest.
         self._traces: dict[int, tuple[OpenTrace, float]] = {}

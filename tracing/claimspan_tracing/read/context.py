@@ -315,9 +315,9 @@ class Candidates:
             if not (run.kind is RunKind.RETRIEVER or run.has_ancestor(RunKind.RETRIEVER))
             and not run.was_thrown_away
         ]
-        asking = (run for run in tree.runs if run.kind is RunKind.GENERATOR)
-        asks = any(run.has_ancestor(RunKind.RETRIEVER) for run in asking)
-        inner = (run for run in tree.of_kind(RunKind.RETRIEVER) if asks)
+        models = tree.of_kind(RunKind.GENERATOR)
+        asks = any(run.has_ancestor(RunKind.RETRIEVER) for run in models)
+        inner = tree.of_kind(RunKind.RETRIEVER) if asks else ()
         self._inner: Final = [run for run in inner if run.has_ancestor(RunKind.RETRIEVER)]
 
     @cached_property

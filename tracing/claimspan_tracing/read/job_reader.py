@@ -242,7 +242,8 @@ def _chunks(context: Context, read: _ReadRuns, of: Values) -> tuple[tuple[Chunk,
     """
     if context.documents is not None:
         found = context.documents
-        return first_chunks([of.chunk(each)[0] for each in found[:MAX_CHUNKS]]), len(found)
+        chunks, _ = first_chunks([of.chunk(each)[0] for each in found[:MAX_CHUNKS]])
+        return chunks, len(found)
     kept = [each for run, each in read.retrievers if not run.was_thrown_away]
     different = {(chunk.id, chunk.text) for each in kept for chunk in each.chunks}
     cut_off = sum(each.found - len(each.chunks) for each in kept)

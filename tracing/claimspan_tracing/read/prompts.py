@@ -298,14 +298,16 @@ class Prompts:
             return False
         if self._marks.find(WRITTEN, start, end) >= 0:
             return False
-        has_words = any(sign.isalnum() for sign in text)
+        has_sign = False
         free = self._marks.find(FREE, start, end)
         while free >= 0:
             sign = self._text[free]
-            if sign.isalnum() if has_words else not sign.isspace():
+            if sign.isalnum():
                 return True
+            has_sign = has_sign or not sign.isspace()
             free = self._marks.find(FREE, free + 1, end)
-        return False
+        # Signs prove a text that has no words.
+        return has_sign and not any(sign.isalnum() for sign in text)
 
     def _is_apart(self, text: str, start: int, end: int) -> bool:
         """Whether a short text is no part of a word or a number."""

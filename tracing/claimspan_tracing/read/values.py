@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import accumulate, islice
 from typing import Final, TypeVar
 
 from claimspan import Chunk
@@ -179,19 +178,26 @@ def bounded_chunks(parts: Sequence[Part]) -> list[Part]:
     kept: list[Part] = []
     for run, read in parts:
         if isinstance(read, RetrieverRun):
-            chunks = first_chunks(read.chunks, room)
-            room -= sum(byte_length(chunk.text) for chunk in chunks)
+            chunks, room = first_chunks(read.chunks, room)
             if len(chunks) < len(read.chunks):
                 read = replace(read, chunks=chunks, id_sources=read.id_sources[: len(chunks)])
         kept.append((run, read))
     return kept
 
 
-def first_chunks(chunks: Iterable[Chunk], room: int = MAX_CHUNKS_BYTES) -> tuple[Chunk, ...]:
-    """Return the first chunks, whole ones, that fit: ``MAX_CHUNKS`` and ``room`` bytes of text."""
-    found = tuple(islice(chunks, MAX_CHUNKS))
-    taken = accumulate([byte_length(chunk.text) for chunk in found])
-    return tuple([chunk for chunk, size in zip(found, taken, strict=True) if size <= room])
+def first_chunks(
+    chunks: Sequence[Chunk], room: int = MAX_CHUNKS_BYTES
+) -> tuple[tuple[Chunk, ...], int]:
+    """Return the first chunks, whole ones, that fit, and the bytes that are left for others.
+
+    Those are ``MAX_CHUNKS``, with ``room`` bytes of text in all.
+    """
+    for at, chunk in enumerate(chunks[:MAX_CHUNKS]):
+        size = byte_length(chunk.text)
+        if size > room:
+            return tuple(chunks[:at]), room
+        room -= size
+    return tuple(chunks[:MAX_CHUNKS]), room
 
 
 def read_messages(said: Said, text_of: Callable[[object], str]) -> tuple[Message, ...]:
