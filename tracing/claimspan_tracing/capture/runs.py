@@ -115,9 +115,12 @@ class Run:
     @property
     def was_thrown_away(self) -> bool:
         """Whether it failed or is part of an attempt that did, which something made up for."""
-        # The root's own failure throws nothing away: there is no run that would make up for it.
-        path = (self, *self.around())
-        return any(run.parent is not None and run.failed_with(Exception) for run in path)
+        run = self
+        while run.parent is not None:
+            if run.error is not None and issubclass(run.error, Exception):
+                return True
+            run = run.parent
+        return False
 
     @property
     def counts(self) -> bool:
@@ -130,7 +133,10 @@ class Run:
 
     def has_ancestor(self, kind: RunKind) -> bool:
         """Whether any run above this one is of the kind."""
-        return any(run.kind is kind for run in self.around())
+        run = self.parent
+        while run is not None and run.kind is not kind:
+            run = run.parent
+        return run is not None
 
     def around(self) -> Iterator[Run]:
         """Yield the runs that this one is part of, from within."""

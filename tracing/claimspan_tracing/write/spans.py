@@ -200,9 +200,34 @@ def _documents_output(chunks: Sequence[Chunk], texts: Sequence[str], *, whole: b
 
     Texts are cut so that all documents fit, and the JSON is always whole. If ``whole``, there is
     room for texts that are in other attributes already, and for the metadata: MLflow shows
-    documents in this form alone. A span has 20 documents at most, so that there are 400 bytes for
-    a whole one, half of them for its text, and 50 for a preview.
+    documents in this form alone.
     """
+    return (not whole and _beginnings(chunks, texts)) or _one_by_one(chunks, texts, whole=whole)
+
+
+# A span has 20 documents at most: there are 400 bytes for a whole one, and 50 for a preview.
+
+
+def _beginnings(chunks: Sequence[Chunk], texts: Sequence[str]) -> str:
+    """Previews of all documents; empty if they do not fit, as with ids that are long."""
+    room = MAX_PREVIEW_BYTES - len("[]")
+    frame = len('{"page_content":"","id":""},')
+    documents: list[JsonValue] = []
+    for chunk, text in zip(chunks, texts, strict=False):
+        # What short documents leave over goes to those behind them.
+        share = room // (len(texts) - len(documents)) - frame - len(chunk.id)
+        start = cut(text, share)
+        # These take two bytes in JSON.
+        escaped = start.count('"') + start.count("\\") + start.count("\n")
+        start = cut(start, share - escaped)
+        room -= frame + len(chunk.id) + byte_length(start) + escaped
+        documents.append({"page_content": start, "id": chunk.id})
+    written = encode_json(documents)
+    return written if byte_length(written) <= MAX_PREVIEW_BYTES else ""
+
+
+def _one_by_one(chunks: Sequence[Chunk], texts: Sequence[str], *, whole: bool) -> str:
+    """All documents, in MLflow's form if they are whole; a text has half of the room for each."""
     room = (MAX_VALUE_BYTES if whole else MAX_PREVIEW_BYTES) - len("[]")
     written: list[str] = []
     for chunk, text in zip(chunks, texts, strict=False):
@@ -452,13 +477,16 @@ def _retriever_attributes(run: RetrieverRun, *, whole: bool) -> Attributes:
             semconv.OUTPUT_VALUE: _documents_output(run.chunks, texts, whole=whole),
         }
     documents: list[JsonValue] = [{"id": chunk.id, "score": chunk.score} for chunk in run.chunks]
+    listed = encode_json(documents)  # mostly there is room, and one call costs less than ten
+    if byte_length(listed) > MAX_VALUE_BYTES:
+        listed = json_list(documents, MAX_VALUE_BYTES)
     attributes |= {
         semconv.CHUNKS_COUNT: run.found,
         semconv.CHUNKS_RECORDED: len(texts),
         # One store has all of its ids from one place, and each entry is a value on the wire.
         semconv.CHUNK_ID_SOURCE: sources[:1] if len(set(sources)) == 1 else sources,
         semconv.GEN_AI_OPERATION_NAME: semconv.OPERATION_RETRIEVAL,
-        semconv.GEN_AI_RETRIEVAL_DOCUMENTS: json_list(documents, MAX_VALUE_BYTES),
+        semconv.GEN_AI_RETRIEVAL_DOCUMENTS: listed,
         semconv.OPENINFERENCE_SPAN_KIND: semconv.KIND_RETRIEVER,
     }
     asked = text_attributes(
