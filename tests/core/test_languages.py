@@ -153,3 +153,11 @@ def test_each_text_of_a_mixture_is_decided_on_its_own() -> None:
     references = ["Reka Donava teče skozi deset držav.", "It flows through ten countries.", "| 1 |"]
 
     assert readable_cells(claims, references, None) == ([0], [1, 2])
+
+
+def test_a_table_with_too_few_words_to_tell_has_the_language_of_its_question() -> None:
+    claims = ["Plan: Basic; Price: 12 EUR", "Plan: Pro; Price: 5 EUR"]
+    table = "| Plan | Price |\n|---|---|\n| Basic | 5 EUR |\n| Pro | 12 EUR |"
+
+    assert readable_cells(claims, [table], None, "What do the plans cost?") == ([0, 1], [0])
+    assert readable_cells(claims, [table], None, "Was kosten diese Tarife im Monat?") == ([], [])

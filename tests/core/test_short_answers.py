@@ -69,6 +69,13 @@ STATEMENTS = """
     Isn't Paris the capital of France? | Yes | Paris is the capital of France.
     Is the Eiffel Tower in Paris? | Yes | The Eiffel Tower is in Paris.
     Are there any fees? | No | There are not any fees.
+    Is the fee 3 %? | No | The fee is not 3 %.
+    Is the service fee 3 percent per month? | Yes | The service fee is 3 percent per month.
+    Is the deadline 5 May? | No | The deadline is not 5 May.
+    Is the pool 25 m long? | Yes | The pool is 25 m long.
+    Is revenue 5 million dollars? | Yes | Revenue is 5 million dollars.
+    Is the 3 GB plan cheaper? | Yes | The 3 GB plan is cheaper.
+    Is Windows 11 in stock? | No | Windows 11 is not in stock.
     Is the contract fixed-term or permanent? | Permanent | The contract is Permanent.
     Is it vegan or vegetarian? | vegan | It is vegan.
     The store is open on Sundays, right? | Yes | The store is open on Sundays.

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from calendar import month_abbr, month_name
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple, cast
 
 from claimspan.text.tables import read_table
+from claimspan.text.units import CURRENCIES, PERCENTS, SCALES, UNITS
+from claimspan.text.words import stem
 
 __all__ = [
     "AUXILIARIES",
@@ -71,6 +74,11 @@ _PARTICIPLE: Final = re.compile(r"[a-z-]+[^e]ed")
 _PROGRESSIVE: Final = re.compile(rf"(?!(?:{'|'.join(_ENGLISH['things'])})$)[a-z]{{3,}}ing")
 # "Is the free trial long?": in a short rest the last word is what is said of the others.
 _MAX_SHORT_REST: Final = 5
+# What may follow the value that is asked about: "Is the pool 25 m long?", "3 % per month".
+_BEHIND_VALUE: Final = frozenset(
+    "long wide high deep thick tall old away per a an each every or and in on for".split()
+)
+_MONTHS: Final = frozenset(name.casefold() for name in (*month_name, *month_abbr) if name)
 # "the employee travel policy covers": a noun-like verb is none where a plain verb follows so soon.
 _MAX_COMPOUND: Final = 3
 # Rather verbs than nouns where a noun-like verb follows: "the app support export to CSV".
@@ -122,11 +130,12 @@ def _subject_end(auxiliary: str, words: Sequence[str], lowered: Sequence[str]) -
 def _end_before_complement(words: Sequence[str], lowered: Sequence[str]) -> int | None:
     """Returns the place of the predicate: an adjective, a noun phrase or a place."""
     strong = _end_before(lowered, _is_complement)
+    value = next((at for at in range(1, len(words)) if _is_value(lowered, at)), None)
     article = next(
         (at for at in range(1, len(words))
          if lowered[at] in _ARTICLES and lowered[at - 1] not in PREPOSITIONS), None,
     )  # fmt: skip
-    sure = [at for at in (strong, article) if at is not None]
+    sure = [at for at in (strong, value, article) if at is not None]
     if sure:
         return min(sure)
     preposition = next(
@@ -139,6 +148,26 @@ def _end_before_complement(words: Sequence[str], lowered: Sequence[str]) -> int 
     if len(words) == 2 or (len(words) <= _MAX_SHORT_REST and "of" not in lowered):
         return len(words) - 1
     return None
+
+
+def _is_value(lowered: Sequence[str], at: int) -> bool:
+    """Tells whether an amount or a date that is asked about begins here: ``3 %``, ``5 May``."""
+    if lowered[at - 1] in _DETERMINERS | PREPOSITIONS:
+        return False
+    word, behind = lowered[at], at + 1
+    if word in _MONTHS:
+        return behind < len(lowered) and lowered[behind][:1].isdigit()
+    if not word.lstrip("$€£~")[:1].isdigit():
+        return False
+    while behind < len(lowered) and _is_unit(lowered[behind]):  # "5 million dollars"
+        behind += 1
+    has_unit = behind > at + 1 or not (word[0].isdigit() and word[-1].isdigit())
+    return behind == len(lowered) or (has_unit and lowered[behind] in _BEHIND_VALUE)
+
+
+def _is_unit(word: str) -> bool:
+    tables = (PERCENTS, CURRENCIES, SCALES, _MONTHS)
+    return any(word in table for table in tables) or stem(word) in UNITS
 
 
 def _is_complement(word: str) -> bool:

@@ -51,16 +51,20 @@ __all__ = ["CUT", "OTHER_LANGUAGE", "LocalJudge", "readable_cells"]
 
 
 def readable_cells(
-    claims: Sequence[str], references: Sequence[str], language: str | None
+    claims: Sequence[str],
+    references: Sequence[str],
+    language: str | None,
+    question: str | None = None,
 ) -> tuple[list[int], list[int]]:
     """Returns the places of the claims and of the references that are in English.
 
     Each text is decided on its own, unless ``language`` is that of all texts. A name, a table or
-    code, which have too few words to tell, counts as English unless all other texts are in another
-    language.
+    code, which have too few words to tell, counts as English unless all other texts, and the
+    question, are in another language.
     """
     texts = [*claims, *references]
-    found = languages_of(texts) if language is None else [language] * len(texts)
+    beside = [question] if question else ()
+    found = languages_of(texts, beside) if language is None else [language] * len(texts)
     english = [i for i, code in enumerate(found) if code == "en"]
     rows = [i for i in english if i < len(claims)]
     return rows, [i - len(claims) for i in english[len(rows) :]]
@@ -258,7 +262,7 @@ class LocalJudge(SparseJudge):
         self._n_asked += len(found)
         texts = [readable_claim(claim, question) for claim in claims]
         shown = [as_read(reference, question) for reference in references]
-        if readable := self._readable(texts, shown, found):
+        if readable := self._readable(texts, shown, found, question):
             asked = Question(texts, shown, readable, self._language, question)
             decided = await self._shared.run(partial(self._begin, asked), goes_on=goes_on)
             if decided.n_cut:
@@ -272,12 +276,16 @@ class LocalJudge(SparseJudge):
         }
 
     def _readable(
-        self, claims: Sequence[str], references: Sequence[str], lexical: Verdicts
+        self,
+        claims: Sequence[str],
+        references: Sequence[str],
+        lexical: Verdicts,
+        question: str | None,
     ) -> Verdicts:
         """The cells that the model can read; notes the others, and warns of them once."""
         if self._model is not None:
             return lexical
-        rows, columns = readable_cells(claims, references, self._language)
+        rows, columns = readable_cells(claims, references, self._language, question)
         readable = {
             (i, j): verdict for (i, j), verdict in lexical.items() if i in rows and j in columns
         }
