@@ -34,7 +34,7 @@ PLACES = [
     "claimspan_tracing.engine.reading.read_job",
     "claimspan_tracing.records.table.Records.wait_for_judge",
     "claimspan_tracing.dispatch.judging.LocalDispatcher.dispatch",
-    "claimspan_tracing.dispatch.evaluator.Evaluator.evaluate",
+    "claimspan_tracing.dispatch.evaluator.Evaluator._decided",
     "claimspan_tracing.engine.engine.write_scores",
     "claimspan_tracing.engine.engine.write_claims",
     "claimspan_tracing.write.signals.Signals.write_events",

@@ -127,7 +127,7 @@ def test_a_record_that_comes_in_while_the_monitor_is_shut_down_reaches_its_state
 def test_without_its_scores_a_record_is_not_evaluated(
     make_monitor: MonitorFactory, spans: Spans, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("claimspan_tracing.write.scores.about", fail)
+    monkeypatch.setattr("claimspan_tracing.write.scores.found_by_judge", fail)
     monitor = make_monitor()
     make_monitor.expected_faults = 1
 
