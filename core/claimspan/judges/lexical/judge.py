@@ -186,7 +186,7 @@ class LexicalJudge:
     @property
     def version(self) -> str:
         """Version of the verdicts; changes with every constant that may change one."""
-        return f"10+values.{VALUES_VERSION}"
+        return f"11+values.{VALUES_VERSION}"
 
     def arguments(self) -> dict[str, JsonValue]:
         """Returns the keyword arguments that make an equal judge in another process."""

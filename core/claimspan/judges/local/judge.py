@@ -171,7 +171,7 @@ class LocalJudge(SparseJudge):
     @property
     def version(self) -> str:
         """Version of the verdicts; changes with weights, constants and the lexical judge."""
-        return f"11+lexical.{self._lexical.version}"
+        return f"12+lexical.{self._lexical.version}"
 
     @property
     def pairs(self) -> PairCounts:
