@@ -31,7 +31,7 @@ CORE_ROOMS: Final[Mapping[str, frozenset[str]]] = {
     "cost": VALUES | {"concurrency", "files"},
     "metrics": VALUES | {"text"},
     "judges": VALUES
-    | {"concurrency", "cost", "daemon_threads", "files", "loading", "quantities", "text"},
+    | {"concurrency", "cost", "daemon_threads", "files", "forks", "loading", "quantities", "text"},
     "evaluation": VALUES
     | {"concurrency", "cost", "files", "judges", "metrics", "progress", "text"},
     "meta_evaluation": VALUES

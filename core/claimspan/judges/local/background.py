@@ -14,6 +14,7 @@ from weakref import WeakSet, finalize
 from claimspan.concurrency import Pace, call_last_at_exit, current_pace
 from claimspan.daemon_threads import DaemonThread, SimpleQueue, start_daemon
 from claimspan.errors import JudgeError
+from claimspan.forks import kept_from_forks
 
 __all__ = [
     "NATIVE_CODE",
@@ -56,7 +57,11 @@ class InferenceThread:
     """
 
     def __init__(self, cores: int = 1) -> None:
-        """Prepares the thread, which the first work starts; it computes on so many cores."""
+        """Prepares the thread, which the first work starts.
+
+        Args:
+            cores: Threads of native code that the work computes on, for the pace that it keeps.
+        """
         self._cores = cores
         self._jobs: _Jobs = SimpleQueue()
         self._thread: DaemonThread | None = None
@@ -69,9 +74,12 @@ class InferenceThread:
     def submit(self, work: Callable[[Stop], None]) -> None:
         """Has a piece of work done on the thread, and does not wait for it.
 
-        The work calls the function that it is given between its batches, and hands what it finds,
-        and what it raises, to those who need it. Raises ``InferenceStoppedError`` if the process
-        ends.
+        Args:
+            work: It calls the function that it is given between its batches, and hands what it
+                finds, and what it raises, to those who need it.
+
+        Raises:
+            InferenceStoppedError: The process ends.
         """
         with self._starting:
             if not self._is_ending.is_set() and self._is_started():
@@ -146,9 +154,6 @@ call_last_at_exit(_end_all)
 
 # --- forks, and the end of the process ------------------------------------------------------------
 
-# A fork waits so long for a batch, or for the model to load; then it goes ahead all the same.
-_FORK_SECONDS: Final = 5.0
-
 
 def keep_forever(inherited: object) -> None:
     """Keep an inherited model to the very end of a forked child, and past it.
@@ -157,6 +162,9 @@ def keep_forever(inherited: object) -> None:
     forked child does not have these threads: joining them hangs, or ends it by SIGABRT, after all
     its work was done. So the session is never freed, and the child skips what C libraries loaded
     before the fork do at exit; Python's own exit hooks have run by then.
+
+    Args:
+        inherited: The object that holds the session.
     """
     import ctypes  # here: none but a forked child needs it
 
@@ -184,16 +192,11 @@ class NativeCode:
         self._begin_anew()
         call_last_at_exit(self.end)
         if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork
-            os.register_at_fork(
-                before=self._before_fork,
-                after_in_parent=self._after_fork,
-                after_in_child=self._begin_anew,
-            )
+            os.register_at_fork(after_in_child=self._begin_anew)
 
     def _begin_anew(self) -> None:
         self._changed = threading.Condition()
         self._n_running = 0
-        self._is_forking = False
 
     @contextmanager
     def entered(self) -> Generator[None]:
@@ -202,33 +205,23 @@ class NativeCode:
         Raises:
             InferenceStoppedError: The process ends, which waits for no daemon thread any more.
         """
-        with self._changed:
-            if self._has_ended and threading.current_thread().daemon:
-                raise InferenceStoppedError
-            self._changed.wait_for(lambda: not self._is_forking, _FORK_SECONDS)
-            self._n_running += 1
-        try:
-            yield
-        finally:
+        with kept_from_forks():
             with self._changed:
-                self._n_running -= 1
-                self._changed.notify_all()
+                if self._has_ended and threading.current_thread().daemon:
+                    raise InferenceStoppedError
+                self._n_running += 1
+            try:
+                yield
+            finally:
+                with self._changed:
+                    self._n_running -= 1
+                    self._changed.notify_all()
 
     def end(self) -> None:
         """Waits for daemon threads to leave native code, and lets none of them enter any more."""
         with self._changed:
             self._has_ended = True
             self._changed.wait_for(lambda: not self._n_running, _LAST_BATCH_SECONDS)
-
-    def _before_fork(self) -> None:
-        with self._changed:
-            self._is_forking = True
-            self._changed.wait_for(lambda: not self._n_running, _FORK_SECONDS)
-
-    def _after_fork(self) -> None:
-        with self._changed:
-            self._is_forking = False
-            self._changed.notify_all()
 
 
 NATIVE_CODE: Final = NativeCode()
