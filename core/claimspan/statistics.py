@@ -53,6 +53,8 @@ class Estimate(BaseModel):
 
     value: float
     low: float
+    """Lower end of the 95 % interval."""
+
     high: float
     """The ends of the 95 % interval."""
 

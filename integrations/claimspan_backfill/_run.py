@@ -164,7 +164,11 @@ class Backfill:
         advance: Callable[[], None],
         look: Callable[[Sequence[RagRecord]], None] = lambda _: None,
     ) -> Summary:
-        """Read every trace, show the records of each page to ``look``, and judge them.
+        """Read every trace, and judge the records.
+
+        Args:
+            advance: Called after each record.
+            look: Called with the records of each page, before they are judged.
 
         Raises:
             ConfigError: The source cannot be read.

@@ -70,7 +70,12 @@ class Api:
     """The API of a backend, whose reads are bounded, and tried again if it is away."""
 
     def __init__(self, backend: Backend, missing: str) -> None:
-        """Set the backend, and what to look at if there is nothing at an address of it."""
+        """Set the backend.
+
+        Args:
+            backend: Where requests go.
+            missing: What to look at if there is nothing at an address.
+        """
         self._backend = backend
         self._missing = missing
 

@@ -31,7 +31,13 @@ _DEEP: Final = frozenset({dict, list, HaystackDocument, GeneratedAnswer, Extract
 
 
 def noted(value: object, known: Known, depth: int = MAX_DEPTH) -> object:
-    """Return a value as it is now, copied so many levels down, with the notes of its query."""
+    """Return a value as it is now, copied down to a depth.
+
+    Args:
+        value: Input or output of an operation.
+        known: The notes of the same query so far, as components hand documents on.
+        depth: Levels below it that are copied.
+    """
     # By exact types: copying a subclass may run code of the user's.
     kind = type(value)
     if kind is dict:

@@ -116,11 +116,16 @@ def is_converter(component: str) -> bool:
 
 
 def kind_of(operation: Operation, inputs: object, outputs: object) -> RunKind:
-    """Return the role of an operation, whose outputs are None if it failed.
+    """Return the role of an operation.
 
     A retriever returns documents for a query and takes none: rankers and joiners pass on documents
     of others, converters and fetchers are told where they are. Whatever returns messages or answers
     beside its documents is no retriever.
+
+    Args:
+        operation: What Haystack said of it.
+        inputs: What went in.
+        outputs: What came out; None if the operation failed.
     """
     if operation.name in GENERATOR_RUNS:
         return RunKind.GENERATOR

@@ -64,7 +64,14 @@ class HaystackModel(ModelObject):
 
 
 def as_chat_model(given: object) -> ChatModel | None:
-    """The model of a judge that a component stands for that takes messages and returns replies."""
+    """The model of a judge that a chat generator of Haystack stands for.
+
+    Args:
+        given: A component of Haystack's, or of a class of the application's.
+
+    Returns:
+        None if it does not take messages and return replies.
+    """
     if isinstance(given, type) or not isinstance(given, Component):
         return None
     inputs: object = getattr(given, "__haystack_input__", None)

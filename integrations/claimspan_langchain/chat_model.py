@@ -47,7 +47,14 @@ class LangChainModel(ModelObject):
 
 
 def as_chat_model(given: object) -> ChatModel | None:
-    """The model of a judge that a chat model, bound to arguments or not, stands for; else None."""
+    """The model of a judge that a chat model of LangChain stands for, bound to arguments or not.
+
+    Args:
+        given: An object of LangChain's, or of a class that inherits from it.
+
+    Returns:
+        None if it is no chat model.
+    """
     arguments: dict[str, Any] = {}
     inner: Any = given
     while isinstance(inner, RunnableBinding):

@@ -69,7 +69,7 @@ def _config(chain: object, handler: ClaimspanCallbackHandler) -> RunnableConfig:
 
 def _shape_of(chain: Runnable[Any, Any]) -> Callable[[str], Asked]:
     """What the first step wants, by its schema: a text, or a mapping with one key for it."""
-    # The state first: a graph whose state has no schema fails where it is asked for one.
+    # The state first: a graph whose state has no schema fails if it is asked for one.
     wanted = _keys_of_state(chain) or _keys_of_schema(chain)
     if wanted is None:
         return lambda query: query

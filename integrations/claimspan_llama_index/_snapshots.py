@@ -123,7 +123,10 @@ class Fields(dict[str, object]):
 def taken(value: object, known: Known, depth: int = 0) -> object:
     """Return a value that nothing changes later; itself if it has no texts that are known to us.
 
-    The documents that were taken for the same query are known, and added to.
+    Args:
+        value: Argument or result of a run.
+        known: The documents that were taken for the same query; added to.
+        depth: How deep in a result it stands.
     """
     if type(value) in _PLAIN:
         return value

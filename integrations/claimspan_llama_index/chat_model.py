@@ -45,7 +45,14 @@ class LlamaIndexModel(ModelObject):
 
 
 def as_chat_model(given: object) -> ChatModel | None:
-    """The model of a judge that a language model of LlamaIndex stands for; None if it is none."""
+    """The model of a judge that a language model of LlamaIndex stands for.
+
+    Args:
+        given: An object of LlamaIndex's, or of a class that inherits from it.
+
+    Returns:
+        None if it is no language model.
+    """
     return LlamaIndexModel(given) if isinstance(given, BaseLLM) else None
 
 

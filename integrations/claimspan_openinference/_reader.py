@@ -147,7 +147,7 @@ class SpanReader(Reader):
         around what was found.
         """
         attributes = attributes_of(run)
-        if _is_outermost_tool(run):
+        if _is_finding_tool(run):
             return _attached(attributes)
         if run.kind is RunKind.GENERATOR:
             # LlamaIndex refines an answer with one node a call.
@@ -172,7 +172,7 @@ class SpanReader(Reader):
         """Return the text of a tool, or what a builder of a prompt was given as ``context``."""
         attributes = attributes_of(run)
         given = attributes.get(semconv.INPUT_VALUE)
-        if _is_outermost_tool(run):
+        if _is_finding_tool(run):
             text = _told(attributes)
             # A tool that only says what it was given has found nothing.
             is_found = not (_attached(attributes) or is_echo(text, arguments_in(given)))
@@ -322,7 +322,7 @@ MIN_AROUND: Final = 20
 """Characters around a document from which on they are no label, such as "Source 1:"."""
 
 SHOWN: Final = 100
-"""Characters of a document that Haystack shows, where it has more."""
+"""Characters of a longer document that Haystack shows."""
 
 _FIELD: Final = re.compile(r"([\w .-]+): ")
 
@@ -413,14 +413,14 @@ def _found_in(run: Run) -> list[Document]:
     return [document for each in every for document in retrieved(each)]
 
 
-def _is_outermost_tool(run: Run) -> bool:
-    """Whether a run is a tool that has not made its text of what a retriever below it has found."""
+def _is_finding_tool(run: Run) -> bool:
+    """Whether a run is a tool, and has not made its text of what a retriever below it has found."""
     is_tool = kind_of(attributes_of(run)) == semconv.KIND_TOOL
     return is_tool and not runs_below(run, RunKind.RETRIEVER)
 
 
 def _attached(attributes: Attributes) -> list[Document]:
-    """The documents in what a tool has returned; nothing where that is a text."""
+    """The documents in what a tool has returned; nothing if that is a text."""
     found = parsed(attributes.get(semconv.OUTPUT_VALUE))
     # LangChain's tools return a message, which has the documents beside its text.
     inside = inside_of(found) if is_mapping(found) else found

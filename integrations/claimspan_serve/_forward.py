@@ -77,7 +77,12 @@ class HttpForward:
     """A backend that takes OTLP over HTTP."""
 
     def __init__(self, url: str, credentials: Credentials) -> None:
-        """Set its base URL, and what is left out of the headers."""
+        """Set where it is.
+
+        Args:
+            url: Its base, to which ``/v1/traces`` is added.
+            credentials: What is left out of the headers.
+        """
         self._url = url.rstrip("/").removesuffix("/v1/traces")
         self._credentials = credentials
         self._session: aiohttp.ClientSession | None = None
@@ -139,7 +144,13 @@ class GrpcForward:
     """A backend that takes OTLP over gRPC."""
 
     def __init__(self, url: str, credentials: Credentials, max_bytes: int) -> None:
-        """Set its address, what is left out of the metadata, and the size of the largest answer."""
+        """Set where it is.
+
+        Args:
+            url: ``grpc://host:port``, or ``grpcs://`` for TLS.
+            credentials: What is left out of the metadata.
+            max_bytes: Size of the largest answer.
+        """
         self._credentials = credentials
         options = [("grpc.max_receive_message_length", max_bytes)]
         scheme, _, target = url.rstrip("/").partition("://")

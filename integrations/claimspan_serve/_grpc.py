@@ -95,7 +95,14 @@ class _Export(grpc.GenericRpcHandler):
 def grpc_server(
     receiver: Receiver, forward: GrpcForward | None, credentials: Credentials, max_connections: int
 ) -> Server:
-    """Return a server that has no port yet; connections beyond the most at once are closed."""
+    """Return a server that has no port yet.
+
+    Args:
+        receiver: Takes the spans, or a copy of those that are forwarded.
+        forward: Where requests go on to; None answers them here.
+        credentials: Wanted of each request.
+        max_connections: At once; more are closed.
+    """
     options: Sequence[tuple[str, int]] = [
         *_OPTIONS,
         ("grpc.max_receive_message_length", receiver.max_request_bytes),

@@ -38,7 +38,13 @@ def application(
 ) -> Starlette:
     """Return the application that answers OTLP over HTTP.
 
-    Unless it takes spans, as OTLP comes by gRPC alone, the paths about health are all.
+    Args:
+        receiver: Takes the spans, or a copy of those that are forwarded.
+        forward: Where requests go on to; None answers them here.
+        credentials: Wanted of each request.
+        health: Returns what ``/healthz`` shows.
+        is_ready: Whether requests are taken, for ``/readyz``.
+        takes_spans: False if OTLP comes by gRPC alone, and the paths about health are all.
     """
 
     def healthz(_: Request) -> Response:

@@ -63,7 +63,12 @@ class Journal:
     """The end to which requests are appended, in one process and on one thread."""
 
     def __init__(self, folder: Path, max_bytes: int) -> None:
-        """Go on after what is in a folder, whose files have so many bytes at most."""
+        """Go on after what is there.
+
+        Args:
+            folder: Where the files are.
+            max_bytes: Of all of them.
+        """
         self._folder = folder
         self._max_bytes = max_bytes
         self._sizes = {number: _path(folder, number).stat().st_size for number in _numbers(folder)}
@@ -197,7 +202,11 @@ class Judged:
     """
 
     def __init__(self, folder: Path | None = None, *, wait_seconds: float = 20.0) -> None:
-        """Open the file of a folder, as soon as the process before has ended; None has no file.
+        """Open the file.
+
+        Args:
+            folder: Where it is; None keeps all in memory.
+            wait_seconds: How long the process before may take to end.
 
         Raises:
             ConfigError: It cannot be opened, or another service has it.

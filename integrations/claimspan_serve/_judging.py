@@ -100,7 +100,11 @@ class Heard(NamedTuple):
 def judge_in(folder: Path, given: Mapping[str, object], link: Connection, *, is_kept: bool) -> None:
     """Judge what is put down in a folder, until told to end or the other process has ended.
 
-    What waits then is kept for the next start, or judged as far as time allows.
+    Args:
+        folder: Where requests and records are.
+        given: The options of service and monitor.
+        link: To the process that takes requests.
+        is_kept: Whether what waits is left for the next start.
     """
     # Who stops the service often stops each of its processes: the other one tells us in its time.
     for number in (signal.SIGTERM, signal.SIGINT):

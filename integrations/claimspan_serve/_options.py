@@ -175,7 +175,10 @@ def read_config(path: Path) -> dict[str, object]:
 
 
 def serve_options(given: Mapping[str, object]) -> ServeOptions:
-    """Return the options of the service, of those that its monitor may have as well.
+    """Return the options of the service.
+
+    Args:
+        given: Those of its monitor as well, by name.
 
     Raises:
         ConfigError: A name is unknown, or a value of the service cannot work.

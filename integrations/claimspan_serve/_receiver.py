@@ -42,7 +42,12 @@ class RefusedError(ClaimspanError):
     """A request that is not taken."""
 
     def __init__(self, status: int, message: str) -> None:
-        """Set the status of HTTP, and what is wrong and to do, without the content."""
+        """Set why.
+
+        Args:
+            status: Of HTTP.
+            message: What is wrong, and what to do; without the content.
+        """
         self.http_status: Final = status
         self.code: Final = _CODES[status]
         """Of gRPC."""
@@ -104,7 +109,12 @@ class Receiver:
     """Puts requests down for who judges, and counts those that it cannot take."""
 
     def __init__(self, journal: Journal, max_request_bytes: int) -> None:
-        """Set where requests go, and how large one may be with and without compression."""
+        """Set where requests go.
+
+        Args:
+            journal: Takes them.
+            max_request_bytes: Of one request, with and without compression.
+        """
         self.max_request_bytes: Final = max_request_bytes
         self.counts: Final = Counter[str](taken=0, refused=0, not_judged=0)
         """Requests that were put down or refused, and copies that were not put down."""
@@ -132,7 +142,15 @@ class Receiver:
         return status
 
     async def take(self, body: bytes, encoding: str = "", *, is_json: bool = False) -> Message:
-        """Take a request; the answer acknowledges it, or as much of it as can be read.
+        """Take a request, which is acknowledged by the answer.
+
+        Args:
+            body: As it came.
+            encoding: Its compression: gzip, or none.
+            is_json: Whether it is JSON, and not protobuf.
+
+        Returns:
+            The answer: a partial success if some spans cannot be read.
 
         Raises:
             RefusedError: It is no OTLP, too large, of an unknown compression, or there is no room

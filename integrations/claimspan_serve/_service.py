@@ -55,7 +55,10 @@ class Service:
     """Everything that the process consists of which takes requests."""
 
     def __init__(self, given: Mapping[str, object]) -> None:
-        """Make all parts of the options of service and monitor, and open no port yet.
+        """Make all parts, and open no port yet.
+
+        Args:
+            given: The options of service and monitor, as ``serve_options`` takes them.
 
         Raises:
             ConfigError: An option of the service cannot work.
@@ -96,7 +99,8 @@ class Service:
     def run(self, tell: Callable[[str], None]) -> None:
         """Serve until SIGTERM or SIGINT, have judged what is complete, and return.
 
-        As soon as requests are taken, ``tell`` gets a line for people.
+        Args:
+            tell: Gets a line for people as soon as requests are taken.
 
         Raises:
             ConfigError: A port is taken, a file of TLS cannot be read, or an option of the monitor

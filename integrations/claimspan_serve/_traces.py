@@ -138,8 +138,14 @@ class WaitingTraces:
     ) -> None:
         """Set the bounds.
 
-        Bytes are those of all spans that wait, as OTLP has them uncompressed, and of what is kept
-        about each.
+        Args:
+            quiet: Seconds without a further span after which a trace with a root is whole.
+            max_age: The same of a trace without one.
+            max_bytes: Bytes of all spans that wait, as OTLP has them uncompressed, and of what is
+                kept about each.
+            judged: Remembers the traces that are over.
+            max_traces: Traces that may wait.
+            clock: Returns seconds.
         """
         self._quiet = quiet
         self._max_age = max_age
@@ -169,7 +175,12 @@ class WaitingTraces:
         return self._n_bytes < self._max_bytes
 
     def add(self, spans: Sequence[SentSpan], position: int) -> None:
-        """Add the spans of a request, which may be of many traces and is kept at a position."""
+        """Add the spans of a request, which may be of many traces.
+
+        Args:
+            spans: They have come.
+            position: Where the request is kept; it grows from one to the next.
+        """
         now = self._clock()
         for span in spans:
             over = self._judged.get(span.trace_id)
@@ -186,7 +197,11 @@ class WaitingTraces:
             self._give_up(quietest, next(iter(quietest)), Outcome.CROWDED_OUT)
 
     def due(self, *, is_pressed: bool = False) -> Iterator[Trace]:
-        """Take the traces that are whole by now; with little room, none waits long for its root."""
+        """Take the traces that are whole by now, one after another.
+
+        Args:
+            is_pressed: Whether there is little room, so that none waits long for its root.
+        """
         is_pressed |= self._n_bytes > self._max_bytes // 2
         yield from self._taken(self._rooted, self._quiet)
         yield from self._taken(self._rootless, self._quiet if is_pressed else self._max_age)

@@ -144,7 +144,11 @@ def lower_is_better(systems: Iterable[System], metric: str) -> bool | None:
 
 
 def read_systems(paths: Sequence[Path]) -> list[System]:
-    """Read a file of results for each system, with the names of ``system_names``."""
+    """Read a file of results for each system, with the names of ``system_names``.
+
+    Raises:
+        ConfigError: A file is given twice.
+    """
     names = system_names(paths)
     return [read_system(path, name=name) for path, name in zip(paths, names, strict=True)]
 

@@ -35,6 +35,7 @@ class Table:
     """A table with a title, in text or in Markdown."""
 
     title: str
+    """What it shows; empty for none."""
 
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]

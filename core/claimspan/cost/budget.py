@@ -147,8 +147,13 @@ class Budget:
     async def reserve(self, maximum: Usage) -> AsyncGenerator[Reservation]:
         """Reserves the upper bound of what a call can cost, and books its cost after the block.
 
-        Waits while reservations of other calls leave no room. The block sets the ``spent`` of the
-        reservation to the cost of the call.
+        Waits while reservations of other calls leave no room.
+
+        Args:
+            maximum: Upper bound of what the call can cost.
+
+        Yields:
+            The reservation; the block sets its ``spent`` to the cost of the call.
 
         Raises:
             BudgetExceededError: The call could exceed a limit.
@@ -167,7 +172,11 @@ class Budget:
                 await self._shared.settle(day, key, reservation.spent)
 
     async def check(self) -> None:
-        """Checks that something is left, for a judge that reserves nothing by itself."""
+        """Checks that something is left, for a judge that reserves nothing by itself.
+
+        Raises:
+            BudgetExceededError: The budget of the day, or of any record, is used up.
+        """
         _check("a record", self._record_limits, _LEAST)
         day = self._today()
         _check("a day", self._day_limits, self._own.spent(day) + _LEAST)

@@ -90,7 +90,11 @@ class Meter:
         """Number of verdicts that were decided in another way than usual, by note."""
 
     def has_room_for(self, tokens: int) -> bool:
-        """Whether a request fits now, or once others have been reported; raises if it never can."""
+        """Whether a request fits now; False if it may, once others have been reported.
+
+        Raises:
+            RecordLimitError: It exceeds the rest of the limit.
+        """
         if self.max_tokens is None:
             return True
         used = self.usage.input_tokens + self.usage.output_tokens + tokens
@@ -124,7 +128,11 @@ def metered(max_calls: int | None = None, max_tokens: int | None = None) -> Gene
 
 
 def add_usage(usage: Usage) -> None:
-    """Reports the usage of a request; a ``RecordLimitError`` stops a judge with too many calls."""
+    """Reports the usage of a judge's request.
+
+    Raises:
+        RecordLimitError: The judge has made more calls than a record may have, and has to stop.
+    """
     meter = _meter.get()
     if meter is not None:
         meter.usage += usage

@@ -122,7 +122,11 @@ class Diagnosis:
 
 
 def diagnose(findings: Findings) -> Diagnosis:
-    """Tell the responsible part; one is named only if decided verdicts show its shortcoming."""
+    """Tell the responsible part, and what shows it.
+
+    Returns:
+        The diagnosis. A part is named only if decided verdicts show its shortcoming.
+    """
     found = list(_shortcomings(findings))
     told = [sentence for _, sentence in found]
     part = _blamed(found)

@@ -64,6 +64,8 @@ class Estimate(BaseModel):
     """Completion tokens of the replies alone."""
 
     output_tokens_with_reasoning: int
+    """Completion tokens with those of reasoning."""
+
     max_reasoning_tokens_per_call: int
     """Completion tokens that reasoning can take in any call; 0 for a model that does not reason."""
 
@@ -85,8 +87,17 @@ async def aestimate(
 
     A question that several records share is asked once, so the estimates of parts do not add up to
     the estimate of the whole. A sentence is taken for one claim: models that split finely find up
-    to 2 or 3. The judge sends nothing; ``LexicalJudge`` and ``LocalJudge`` make no call. Metrics
-    that are not chosen cost nothing. ``progress`` is as in ``evaluate_many``.
+    to 2 or 3.
+
+    Args:
+        records: The records to evaluate.
+        judge: The judge to evaluate them with; it sends nothing. ``LexicalJudge`` and
+            ``LocalJudge`` make no call.
+        metrics: The metrics to measure, as in ``aevaluate``: others cost nothing.
+        progress: As in ``evaluate_many``.
+
+    Returns:
+        The expected calls, tokens and price.
 
     Raises:
         ConfigError: The cost of such a judge is not known, or it cannot judge by the criteria.

@@ -213,7 +213,11 @@ MADE_TO_AGREE: Final = "verdicts that contradicted others, and gave way"
 
 
 def judge_for(selection: Selection, judge: JudgeLike | None) -> Judge:
-    """The judge that an option stands for; a ``ConfigError`` if it cannot judge the criteria."""
+    """Return the judge that an option stands for, if it can judge the chosen metrics.
+
+    Raises:
+        ConfigError: It is no judge, or a criterion needs a language model.
+    """
     found = judge_of(judge)
     if selection.criteria and not isinstance(found, CriteriaJudge):
         raise ConfigError(
@@ -256,10 +260,18 @@ async def aevaluate_many(
 ) -> Evaluations:
     """Evaluate many records; a judge that fails on one does not stop the others.
 
-    ``records`` are records, each as in ``aevaluate``; or a DataFrame of pandas, a Table of pyarrow,
-    or a Dataset of Hugging Face, with a record in each row. ``concurrency`` of them are evaluated
-    at once. ``progress`` shows a bar on standard error; None shows it on a terminal, if rich is
-    installed. The other arguments are those of ``aevaluate``.
+    Args:
+        records: The records, each as in ``aevaluate``; or a DataFrame of pandas, a Table of
+            pyarrow, or a Dataset of Hugging Face, with a record in each row.
+        judge: As in ``aevaluate``.
+        metrics: As in ``aevaluate``.
+        thresholds: As in ``aevaluate``.
+        undefined: As in ``aevaluate``.
+        max_claims: As in ``aevaluate``.
+        concurrency: Records under evaluation at once.
+        progress: Show a bar on standard error; None shows it on a terminal, if rich is installed.
+        budget: As in ``aevaluate``.
+        columns: As in ``aevaluate``.
 
     Returns:
         One evaluation per record, in order. If the judge failed, it has no metrics, and its

@@ -40,6 +40,8 @@ class DatasetItem(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     id: EncodableText | None
+    """The dataset's id of the question; None if it has none."""
+
     query: EncodableText = Field(min_length=1)
     ground_truth: EncodableText | None
     """The right answer; None if the dataset says that there is none."""

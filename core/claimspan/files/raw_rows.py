@@ -204,6 +204,7 @@ class Document:
     """A JSON file that was read as a whole."""
 
     values: Sequence[object]
+    """Candidates for a record each."""
 
     metrics: Mapping[str, float] = field(default_factory=dict[str, float])
     """The means that RAGChecker has written beside them, in per cent."""

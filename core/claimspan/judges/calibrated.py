@@ -79,19 +79,32 @@ class JudgeCalibration(BaseModel):
         return hashlib.sha256(values.encode()).hexdigest()[:12]
 
     def probability(self, entailed: float) -> float:
-        """The probability that people call a claim entailed: 0.5 at the threshold."""
+        """The probability that people call a claim entailed.
+
+        Returns:
+            0.5 at the threshold, and more above it.
+        """
         odds = self.slope * (log_odds(entailed) - log_odds(self.threshold))
         # Bounded: the slope is that of a file, and math.exp raises beyond 709.
         return 1 / (1 + math.exp(-min(max(odds, -_MOST_ODDS), _MOST_ODDS)))
 
     def label(self, label: Label, entailed: float) -> Label:
-        """The label by the threshold: entailed from it on, below it neutral in its place."""
+        """The label of a claim by the threshold, if only its p(entailed) is known.
+
+        Returns:
+            Entailed from the threshold on. Below it the judge's own, and neutral in place of
+            entailed.
+        """
         if entailed >= self.threshold:
             return Label.ENTAILED
         return Label.NEUTRAL if label is Label.ENTAILED else label
 
     def verdict(self, verdict: Verdict | None) -> Verdict | None:
-        """A verdict on the scale of the threshold; one without probabilities stays as it is."""
+        """A verdict with its label by the threshold, and its probabilities on the same scale.
+
+        Args:
+            verdict: The judge's own; one without probabilities, or None, stays as it is.
+        """
         if verdict is None or verdict.entailed is None:
             return verdict
         neutral, contradicted = verdict.neutral or 0.0, verdict.contradicted or 0.0
@@ -171,7 +184,11 @@ class CalibratedJudge:
         return f"{getattr(self.judge, 'version', '')}+{self.calibration.digest}"
 
     def check_budget(self, budget: Budget) -> None:
-        """As ``BudgetedJudge.check_budget``, of the judge behind it, if it has such a check."""
+        """Checks that the judge can keep to a budget, if it has such a check.
+
+        Raises:
+            ConfigError: It cannot.
+        """
         if isinstance(self.judge, BudgetedJudge):
             self.judge.check_budget(budget)
 

@@ -48,13 +48,25 @@ class Thresholds(BaseModel):
         return self
 
     def accepts(self, verdict: Verdict | None) -> bool:
-        """Whether the strong judge is spared; never for a verdict without probabilities."""
+        """Tells whether a verdict is accepted without the strong judge.
+
+        Args:
+            verdict: The cheap judge's verdict; one without probabilities, or None, is not accepted.
+        """
         if verdict is None or verdict.entailed is None:
             return False
         return self.accepts_label(verdict.label, verdict.entailed)
 
     def accepts_label(self, label: Label, entailed: float) -> bool:
-        """Whether a label is accepted at p(entailed); not if the two point to different sides."""
+        """Tells whether a label is accepted at this p(entailed).
+
+        Args:
+            label: The most probable label.
+            entailed: Probability of ``Label.ENTAILED``, 0 to 1.
+
+        Returns:
+            False as well if the label and the probability point to different sides.
+        """
         return entailed >= self.high if label is Label.ENTAILED else entailed <= self.low
 
 
@@ -118,7 +130,11 @@ class CascadeJudge(SparseJudge):
         return f"{versions[0]}>{self.thresholds.low:g}-{self.thresholds.high:g}>{versions[1]}"
 
     def check_budget(self, budget: Budget) -> None:
-        """As ``BudgetedJudge.check_budget``, of both judges, if they have such a check."""
+        """Checks that both judges can keep to a budget, if they have such a check.
+
+        Raises:
+            ConfigError: One of them cannot.
+        """
         for judge in (self.cheap, self.strong):
             if isinstance(judge, BudgetedJudge):
                 judge.check_budget(budget)

@@ -71,7 +71,11 @@ _PRICES: Final = ("input_price", "output_price")
 
 
 def environment_options() -> dict[str, JsonValue]:
-    """Reads ``CLAIMSPAN_JUDGE_OPTIONS``; raises a ``ConfigError`` if it cannot be read."""
+    """The options that ``CLAIMSPAN_JUDGE_OPTIONS`` has for the judge of ``CLAIMSPAN_JUDGE``.
+
+    Raises:
+        ConfigError: The variable cannot be read.
+    """
     try:
         given = shlex.split(os.environ.get(_OPTIONS_VARIABLE, ""))
     except ValueError:
@@ -245,6 +249,9 @@ def default_judge(
         offline: For an estimate: no key is needed, and the judge reaches no provider. A judge in a
             file is made as that file makes it.
 
+    Returns:
+        A new judge.
+
     Raises:
         ConfigError: The choice names no judge, the key for it is missing, an option cannot work, or
             the calibration was made for another judge.
@@ -281,7 +288,11 @@ def _lacking_for_local() -> list[str]:
 
 
 def takes_options(choice: str) -> bool:
-    """Whether a name of ``default_judge`` is a model or in a file: these may take options."""
+    """Whether the judge of a name is a model, or comes from a file, so that it may take options.
+
+    Args:
+        choice: As ``default_judge`` takes it.
+    """
     kind = _with_calibration(choice.strip())[0].partition(":")[0]
     return kind.lower() not in ("lexical", "local")
 

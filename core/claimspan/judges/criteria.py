@@ -28,7 +28,11 @@ MAX_CRITERIA: Final = 20
 
 
 def check_name(what: str, name: object) -> None:
-    """Refuse what cannot be the name of a score, by a ``ConfigError``."""
+    """Refuse what cannot be the name of a score.
+
+    Raises:
+        ConfigError: It is no short name of small letters.
+    """
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise ConfigError(
             f"{what} got the name {name!r}: give small letters, digits and underscores, such as "
@@ -37,7 +41,11 @@ def check_name(what: str, name: object) -> None:
 
 
 def check_threshold(name: str, value: object) -> float:
-    """Return the threshold of a metric; a ``ConfigError`` refuses what is not from 0 to 1."""
+    """Return the threshold of a metric.
+
+    Raises:
+        ConfigError: It is no number between 0 and 1.
+    """
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
         raise ConfigError(
             f"the threshold of {name} is {value!r}: give a value between 0.0 and 1.0"

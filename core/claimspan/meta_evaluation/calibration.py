@@ -33,6 +33,7 @@ class Calibration(BaseModel):
 
     thresholds: Thresholds
     n: int
+    """Claims that the expectations were measured on."""
 
     saved: float
     """Share of verdicts that the strong judge is not asked for."""

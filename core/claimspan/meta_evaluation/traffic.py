@@ -61,6 +61,7 @@ class TrafficAgreement(BaseModel):
 
     accuracy: Estimate
     balanced_accuracy: Estimate
+    """Mean recall over the labels that people gave."""
 
     entailed_share: Estimate
     confusion: Mapping[str, Mapping[str, int]]
@@ -89,6 +90,7 @@ class TrafficCalibration(BaseModel):
     """Fitted on all labels; None if there are too few, or the probabilities tell nothing."""
 
     warnings: tuple[str, ...] = ()
+    """Warnings for the use of the calibration."""
 
 
 def calibrate_traffic(verdicts: Sequence[LabelledVerdict], judge: str) -> TrafficCalibration:

@@ -55,7 +55,11 @@ class ClaimMetric:
     """The key in ``Evaluation.metrics``."""
 
     group: Group
+    """The part of a pipeline that it measures."""
+
     sentence: str
+    """The definition in one sentence."""
+
     needs: frozenset[str]
     """The matrices, fields of ``VerdictMatrices``, whose verdicts it is made of."""
 
@@ -81,6 +85,8 @@ class ClaimMetric:
     without this excuse is neither low nor good."""
 
     excuse: str = ""
+    """What excuses it, in words."""
+
     never_good: Callable[[Truths], Sequence[Truth]] | None = None
     """Values of which a single true one makes the score low."""
 

@@ -95,7 +95,13 @@ def measure(
 ) -> Measurement:
     """Compute the metrics that the verdicts allow, with the reason for each of the others.
 
-    ``undefined`` is as in ``compute_metrics``.
+    Args:
+        matrices: The verdicts of one record.
+        metrics: The names of those to compute.
+        undefined: As in ``compute_metrics``.
+
+    Raises:
+        ConfigError: ``undefined`` is neither ``"omit"`` nor ``"zero"``.
     """
     check_undefined(undefined)
     truths = Truths(matrices)
@@ -116,7 +122,11 @@ def measure(
 
 
 def check_undefined(undefined: str) -> None:
-    """Check the option before a judge is paid; raises a ``ConfigError``."""
+    """Check the option before a judge is paid.
+
+    Raises:
+        ConfigError: ``undefined`` is neither ``"omit"`` nor ``"zero"``.
+    """
     if undefined not in ("omit", "zero"):
         raise ConfigError(f"undefined is {undefined!r}: give 'omit' or 'zero'")
 

@@ -45,7 +45,11 @@ class ContextCoverage(BaseModel):
 
 
 def coverage(matrix: VerdictMatrix) -> ContextCoverage:
-    """The coverage of the facts by the chunks, of a matrix of shape ``(n_facts, n_chunks)``."""
+    """Compute the coverage of the facts by the chunks.
+
+    Args:
+        matrix: Claims of the ground truth against chunks, shape ``(n_facts, n_chunks)``.
+    """
     chunks = range(matrix.n_references)
     all_chunks = () if matrix.has_unseen else chunks
     return ContextCoverage(
@@ -63,10 +67,13 @@ def coverage_of_set(
     combine: Combination = "or",
     scoring: Scoring = "continuous",
 ) -> float | None:
-    """Compute the coverage of the facts by the chunks of these indices.
+    """Compute the coverage of the facts by some of the chunks.
 
-    ``combine`` says how their probabilities of one fact are combined, ``scoring`` what an entailed
-    fact counts. The matrix has the shape ``(n_facts, n_chunks)``.
+    Args:
+        matrix: Claims of the ground truth against chunks, shape ``(n_facts, n_chunks)``.
+        chunks: Indices of the set's members.
+        combine: How the members' probabilities of one fact are combined.
+        scoring: What an entailed fact counts.
 
     Returns:
         A value between 0 and 1; None without facts or chunks, or if a verdict is undecided.

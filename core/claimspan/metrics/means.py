@@ -74,7 +74,12 @@ class ExpectedFacts:
 
 
 def expected_of(truths: Truths) -> ExpectedFacts:
-    """Sums over the verdicts on facts; undefined without such claims, verdicts or probabilities."""
+    """Return the expected values of a response, over the verdicts on the ground-truth claims.
+
+    Raises:
+        UndefinedMetricError: There are no such claims, no verdict is decided, or none has
+            probabilities.
+    """
     verdicts = _decided(truths.response_verdicts)
     if all(verdict.entailed is None for verdict in verdicts):
         raise UndefinedMetricError("the judge gives no probabilities")

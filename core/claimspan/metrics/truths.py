@@ -73,7 +73,12 @@ def both(left: Truth, right: Truth) -> Truth:
 
 
 def in_any(row: Sequence[Truth], chosen: Sequence[Truth]) -> Truth:
-    """Whether any of the chosen chunks entails a claim, by whether each chunk entails it."""
+    """Whether any of the chosen chunks entails the claim of a row.
+
+    Args:
+        row: Whether each chunk entails the claim.
+        chosen: Whether each chunk is chosen.
+    """
     return any_of(both(*pair) for pair in zip(row, chosen, strict=True))
 
 
@@ -99,11 +104,13 @@ def share(values: Iterable[Truth]) -> float:
 class Truths:
     """What the verdict matrices of one record say about its claims and chunks.
 
-    Every property raises ``UndefinedMetricError`` if its matrix was not given or is empty, or if
-    nothing counts for it.
+    A fact is a claim of the ground truth. The shapes are ``(n_response_claims,)``, ``(n_facts,)``
+    and ``(n_chunks,)``, unless said otherwise. Every property raises ``UndefinedMetricError`` if
+    its matrix was not given or is empty, or if nothing counts for it.
     """
 
     matrices: VerdictMatrices
+    """The verdicts."""
 
     # Cached, since several of the formulas read each of them.
 

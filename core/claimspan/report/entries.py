@@ -39,6 +39,7 @@ class ReportEntry(BaseModel):
     """Hexadecimal id of the record's root span within that trace; empty as ``trace_id`` is."""
 
     record_id: str | None = None
+    """The caller's own id of the query; None if it has none."""
 
     query: str
     response: str
@@ -60,6 +61,7 @@ class ReportEntry(BaseModel):
     """Name of a metric without a value to the reason."""
 
     judgement: Judgement = Judgement()
+    """The judgement on the answer, as on its span."""
 
     lower_is_better: tuple[str, ...] = ()
     """The metrics beyond claimspan's own that are better the lower they are."""
@@ -74,12 +76,14 @@ class ReportEntry(BaseModel):
     """State in which the evaluation ended: ``evaluated``, ``timeout``, ``judge_error``..."""
 
     reason: str | None = None
+    """Details of the status, if any."""
 
     late: bool = False
     """Whether the scores arrived after the record's own spans had ended."""
 
     judge: str = ""
     judge_calls: int = 0
+    """Number of calls that the judge made for this record."""
 
     cost_usd: float | None = None
     """Cost of these calls in US dollars; None if the price is not known."""

@@ -93,6 +93,7 @@ class ReportOutline(BaseModel):
     title: str
     systems: tuple[SystemOutline, ...]
     comparison: Comparison | None
+    """Their differences; None for one system."""
 
     worst: tuple[QuestionOutline, ...]
     """Of one system the answers that come first on its page, of several those that differ most."""

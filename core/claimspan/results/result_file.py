@@ -78,13 +78,21 @@ class ResultFile:
         return row.recorded
 
     def check(self, n_done: int) -> None:
-        """Raise a ``ConfigError`` unless the results are those of ``n_done`` input records."""
+        """Make sure that the results are those of the input, with ``n_done`` finished records.
+
+        Raises:
+            ConfigError: There are others.
+        """
         # More results than records of this input: some are of records that it does not have.
         if len(self) != n_done:
             raise self.of_another_input()
 
     def check_choice(self, selection: Selection) -> None:
-        """Raise a ``ConfigError`` if a finished record has other metrics or thresholds."""
+        """Make sure that the finished records were measured by the same choice.
+
+        Raises:
+            ConfigError: A record has other metrics or thresholds.
+        """
         for row in _lines(self.path, ResultRow):
             names = (
                 *selection.of_record(has_ground_truth=ground_truth_of(row.record) is not None),
@@ -138,7 +146,11 @@ class ResultFile:
         return self
 
     def add(self, row: ResultRow) -> None:
-        """Append a line, and hand it to the operating system at once, or raise a ``FileError``."""
+        """Append a line, and hand it to the operating system at once.
+
+        Raises:
+            FileError: The line cannot be written.
+        """
         try:
             self._write(row)
         except OSError as error:

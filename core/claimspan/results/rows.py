@@ -131,7 +131,11 @@ def digest(record: RagRecord) -> str:
 
 
 def holds_results(path: Path) -> bool:
-    """Whether one of the first lines of a file is a result; raises a ``FileError``."""
+    """Whether one of the first lines of a file is a result.
+
+    Raises:
+        FileError: The file cannot be read.
+    """
     try:
         with path.open("rb") as file:
             return any(map(_is_result, islice(filter(bytes.strip, file), _LOOKED_AT)))

@@ -118,6 +118,7 @@ class Candidate:
     """Mean doubt of the judge over the claims: 0 sure, 1 undecided or a probability of 0.5."""
 
     lowest: float | None = None
+    """The lowest score; None without any."""
 
     copies: int = 1
     """Records of the files that ask the same."""

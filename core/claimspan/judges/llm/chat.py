@@ -67,7 +67,11 @@ class Token(NamedTuple):
     """A token of a reply with its log probabilities."""
 
     text: str
+    """The token as it stands in the reply."""
+
     logprob: float
+    """Log probability of the token."""
+
     top_logprobs: Mapping[str, float]
     """Log probabilities of the likeliest tokens at the same position, by token."""
 

@@ -388,7 +388,11 @@ class Checker:
         context: Context,
         question: str | None,
     ) -> dict[Cell, Verdict]:
-        """Verdicts by cell, of those that could be decided; why not the others is reported."""
+        """Verdicts by cell, of those that could be decided; of the others the reason is reported.
+
+        Raises:
+            JudgeError: A call got no reply before it had decided any cell.
+        """
         texts = {i: claim.text for i, claim in enumerate(claims)}
         whole = _Batch(texts, dict(enumerate(references)), frozenset(cells), context)
         keys = _cell_keys(whole, (self._scope, question))

@@ -81,7 +81,11 @@ class CircuitBreaker:
         return self._failures >= MAX_FAILURES
 
     def before_request(self) -> None:
-        """Admits the next request, or raises ``JudgeUnavailableError``."""
+        """Admits the next request.
+
+        Raises:
+            JudgeUnavailableError: The circuit is open, and the next probe is not due.
+        """
         if not self.is_open:
             return
         seconds = self._next_probe - self._clock()
@@ -189,8 +193,11 @@ class Endpoint:
     async def ask(self, prompt: Prompt, read: Callable[[ChatReply], _T]) -> _T:
         """The reply to a prompt as ``read`` reads it; one that was cut is asked for with more room.
 
-        ``read`` raises ``CutReplyError`` if a reply ended too early. Other errors are those of
-        ``complete``, and a ``ReplyError`` if the reply cannot be used.
+        ``read`` raises ``CutReplyError`` if a reply ended too early.
+
+        Raises:
+            ReplyError: The reply cannot be used.
+            JudgeError: As ``complete``.
         """
         while True:
             had_room = self.dialect.has_room
@@ -485,10 +492,14 @@ async def asked_twice(
 ) -> tuple[dict[_K, _T], str]:
     """What two replies decide, the second of what the first has left out, and why no more.
 
-    ``ask`` is one call, for some of what is wanted, by the number of the attempt; ``missing`` is
-    the reason if a reply leaves something out. If no reply came before anything was decided, the
-    error comes through; two replies that cannot be used, and a limit of the record, leave all
-    undecided.
+    Args:
+        wanted: What is to be decided.
+        ask: One call, for some of it, by the number of the attempt.
+        missing: The reason if a reply leaves something out.
+
+    Raises:
+        JudgeError: No reply came before anything was decided. Two replies that cannot be used, and
+            a limit of the record, leave all undecided.
     """
     found: dict[_K, _T] = {}
     reason = ""

@@ -79,7 +79,11 @@ class Grader:
         self._flights = SingleFlight[tuple[Mapping[str, Grade], str]]()
 
     async def grades(self, criteria: Sequence[Criterion], record: RagRecord) -> list[Grade]:
-        """Grades by criteria; of one that could not be decided the reason is reported as well."""
+        """Grades by criteria; of one that could not be decided the reason is reported as well.
+
+        Raises:
+            JudgeError: A call got no reply before it had decided any grade.
+        """
         chunks = [*dict.fromkeys(each.text for each in record.chunks if each.text.strip())]
         keys = [
             content_key(

@@ -185,17 +185,30 @@ class ModelJudge(SparseJudge):
         return other
 
     def check_budget(self, budget: Budget) -> None:
-        """As ``BudgetedJudge.check_budget``: each call needs a bound, and dollars a price."""
+        """Checks that a budget can bound each call; see ``BudgetedJudge``.
+
+        Raises:
+            ConfigError: The budget is in dollars and the price of the model is not known, or a call
+                may cost anything.
+        """
         self._endpoint.check_budget(budget)
 
     async def extract_claims(self, text: str, *, question: str | None = None) -> list[Claim]:
-        """As ``Judge.extract_claims``, with one call for every 40 sentences."""
+        """Extracts the claims of a text with one call for every 40 sentences; see ``Judge``.
+
+        Raises:
+            JudgeError: No reply came, or two replies in a row are unusable.
+        """
         return await self._extractor.claims(text, None, question)
 
     async def extract_at_most(
         self, text: str, max_claims: int, *, question: str | None = None
     ) -> list[Claim]:
-        """As ``ClaimLimitedJudge.extract_at_most``; a few more if the model does not count."""
+        """Extracts ``max_claims``, or a few more if the model does not count.
+
+        Raises:
+            JudgeError: As ``extract_claims``.
+        """
         return await self._extractor.claims(text, max_claims, question)
 
     async def check_cells(
@@ -206,7 +219,11 @@ class ModelJudge(SparseJudge):
         *,
         question: str | None = None,
     ) -> VerdictMatrix:
-        """As ``SparseJudge.check_cells``; fails only if no cell was decided before."""
+        """Checks some cells of the matrix alone; see ``SparseJudge``.
+
+        Raises:
+            JudgeError: A call got no reply before it had decided any cell.
+        """
         whole = await self.check_context(claims, references, cells, context=(), question=question)
         return whole.cut(range(len(claims)), range(len(references)))
 
@@ -219,16 +236,24 @@ class ModelJudge(SparseJudge):
         context: Sequence[int],
         question: str | None = None,
     ) -> VerdictMatrix:
-        """As ``ContextJudge.check_context``; fails as ``check_cells``."""
+        """Checks some cells, and claims against several references together; see ``ContextJudge``.
+
+        Raises:
+            JudgeError: As ``check_cells``.
+        """
         found = await self._checker.decide(
             claims, references, cells, Context.of(context, references), question
         )
         return matrix_of_cells(found, len(claims), len(references) + 1)
 
     async def grade(self, criteria: Sequence[Criterion], record: RagRecord) -> list[Grade]:
-        """As ``CriteriaJudge.grade``, with one call; fails only if no grade was decided before.
+        """Grades the response of a record with one call; see ``CriteriaJudge``.
 
         The ground truth is not sent, and the chunks only if a criterion has ``with_chunks``.
+
+        Raises:
+            JudgeError: No reply came before any grade was decided. Two replies in a row that
+                cannot be used leave grades undecided.
         """
         return await self._grader.grades(criteria, record)
 
@@ -363,6 +388,10 @@ class OpenAIJudge(ModelJudge):
 
         Nothing else reads these variables: the judge never spends the key of the application
         unless it is told to.
+
+        Args:
+            model: Name of the model at the endpoint.
+            extraction: As for the judge itself.
 
         Raises:
             ConfigError: ``OPENAI_API_KEY`` is not set, and ``OPENAI_BASE_URL`` names no server

@@ -53,7 +53,8 @@ class LiteLLMChat:
     def __init__(self, model: str) -> None:
         """Load LiteLLM; keys and regions come from the variables that it documents.
 
-        ``model`` is ``PROVIDER/MODEL``: ``bedrock/anthropic.claude-sonnet-4-20250514-v1:0``.
+        Args:
+            model: ``PROVIDER/MODEL``, such as ``bedrock/anthropic.claude-sonnet-4-20250514-v1:0``.
 
         Raises:
             MissingExtraError: LiteLLM is not installed.
@@ -69,7 +70,11 @@ class LiteLLMChat:
         )
 
     async def complete(self, request: ChatRequest) -> ChatReply:
-        """Sends one request; errors of the provider's client come through."""
+        """Sends one request; errors of the provider's client come through.
+
+        Raises:
+            ReplyError: The response holds no reply.
+        """
         try:
             response = await self._complete(
                 model=self.model,

@@ -121,7 +121,9 @@ def _is_openai(url: str) -> bool:
 def is_forbidden_address(address: str) -> bool:
     """Whether an IP address is link-local, unspecified, or serves a machine's credentials.
 
-    It may have a scope (``fe80::1%eth0``); a text that is no address is not forbidden.
+    Args:
+        address: As a socket gives it, also with a scope (``fe80::1%eth0``); a text that is no
+            address is not forbidden.
     """
     found = _address(address)
     return found is not None and any(

@@ -41,6 +41,9 @@ def encode(texts: Mapping[str, JsonValue]) -> str:
 
     Lone surrogates, which cannot be sent, become question marks. The first characters of role
     tokens are escaped.
+
+    Args:
+        texts: Texts, lists of texts, or mappings of ids to texts, by the name of their field.
     """
     given = {key: value for key, value in texts.items() if value is not None}
     text = json.dumps(given, ensure_ascii=False, separators=(",", ":"))
@@ -201,8 +204,11 @@ statement; then the grade under "grade", as a text."""
 def informed(prompt: str, instructions: str) -> str:
     """Adds to a system prompt what the user of the judge says of the domain.
 
-    It comes as data after our own words, so that it can neither end them nor take their place. If
-    empty, the prompt stays as it is, byte for byte.
+    It comes as data after our own words, so that it can neither end them nor take their place.
+
+    Args:
+        prompt: One of the prompts above.
+        instructions: What the user says; empty leaves the prompt as it is, byte for byte.
     """
     if not instructions:
         return prompt

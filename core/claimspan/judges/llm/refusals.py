@@ -52,7 +52,11 @@ class Refusal(NamedTuple):
     """The server's words, as they came: they may quote the prompt or the key."""
 
     param: str = ""
+    """The parameter that the server names."""
+
     code: str = ""
+    """The server's code of the error."""
+
     wait: float = 0.0
     """Seconds that the server asks to wait; 0 or less if it does not."""
 
@@ -120,9 +124,12 @@ class Refusal(NamedTuple):
     ) -> JudgeError:
         """The error for the user: what happened, why, and what to do.
 
-        No word is repeated of ``texts``, those of the prompt, and of ``secrets``, the keys.
-        ``has_options`` says that the request had options of the user's own, ``of_object`` that a
-        model object has the parameters, and not the judge.
+        Args:
+            n_requests: Requests that were made.
+            texts: What no word is repeated of: the texts of the prompt.
+            secrets: Keys, which are not repeated either.
+            has_options: Whether the request had options of the user's own.
+            of_object: Whether a model object has the parameters, and not the judge.
         """
         kind, made = self.kind, f"; requests made: {n_requests}"
         if self.status is None:

@@ -245,7 +245,11 @@ _MAX_BRACES: Final = 50
 
 
 def objects_in(content: str) -> list[_Found]:
-    """The JSON objects of a reply that stand in no other object, no quotes and no thoughts."""
+    """Returns the JSON objects of a reply that stand in no other object and in no quotes.
+
+    Args:
+        content: The reply of a model. What stands in its thoughts does not count.
+    """
     text = content.strip()
     if _end_of_object(text, 0) == len(text):
         return [_Found(text, is_last=True)]

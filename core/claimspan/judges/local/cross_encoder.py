@@ -130,7 +130,10 @@ class ModelFiles(NamedTuple):
     """The files of a cross-encoder."""
 
     model: Path
+    """The network, in ONNX format."""
+
     tokenizer: Path
+    """Vocabulary and settings of the tokenizer: ``tokenizer.json``."""
 
     sha256: Mapping[str, str] = {}
     """Expected SHA-256 by file name; a file that is not named here is not checked."""

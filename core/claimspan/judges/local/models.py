@@ -28,7 +28,11 @@ _SHA256: Final = {
 
 
 def bundled_files() -> ModelFiles:
-    """The files of the network, with the digests of the published ones."""
+    """Returns the files of the network, with the digests of the published ones.
+
+    Raises:
+        MissingExtraError: The weights are not installed.
+    """
     try:
         from claimspan_local_weights import FOLDER
     except ImportError as error:

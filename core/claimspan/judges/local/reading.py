@@ -169,10 +169,11 @@ class Passage:
         """The sentences; one of more than 80 words is cut into pieces."""
 
     def windows_for(self, claim: str) -> list[str]:
-        """The window to read for a claim; none for a text without words.
+        """Returns the windows to read for a claim, at most one.
 
-        Up to 80 words: the sentences that together have most of the claim's words, in the order of
-        the text; the first sentence if none has any.
+        Returns:
+            Up to 80 words: the sentences that together have most of the claim's words, in the order
+            of the text; the first sentence if none has any. Empty for a text without words.
         """
         return [self.window(wanted_of(claim))] if self.sentences else []
 

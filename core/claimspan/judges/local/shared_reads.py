@@ -44,10 +44,14 @@ class SharedReads:
     async def run(self, begin: Callable[[Stop], Work], *, goes_on: bool = False) -> Decided:
         """Reads what one record needs, after older records, and waits for its verdicts.
 
-        ``begin`` is called on the thread; it loads the model if need be. A record that ``goes_on``
-        has been here before: it is older than all that wait. If the waiting task is cancelled, the
-        record is left out from the next turn on. Raises ``InferenceStoppedError`` if the process
-        ends.
+        If the waiting task is cancelled, the record is left out from the next turn on.
+
+        Args:
+            begin: Called on the thread; loads the model if need be.
+            goes_on: Whether the record has been here before: it is older than all that wait.
+
+        Raises:
+            InferenceStoppedError: The process ends.
         """
         record = _Record(begin)
         (self._waiting.appendleft if goes_on else self._waiting.append)(record)
