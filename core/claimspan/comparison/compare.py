@@ -28,6 +28,7 @@ from claimspan.metrics.catalogue import (
     unknown_metric,
 )
 from claimspan.progress import progress_bar
+from claimspan.results.rag_results import RAGCHECKER_METRICS
 from claimspan.statistics import Estimate, holm, mean_estimates, sign_flip_p_values
 
 __all__ = [
@@ -48,20 +49,7 @@ __all__ = [
 SIGNIFICANCE: Final = 0.05
 """Adjusted p-value below which a difference counts as shown, the convention of the field."""
 
-PAPER_METRICS: Final = (
-    "precision",
-    "recall",
-    "f1",
-    "claim_recall",
-    "context_precision",
-    "context_utilization",
-    "noise_sensitivity_in_relevant",
-    "noise_sensitivity_in_irrelevant",
-    "hallucination",
-    "self_knowledge",
-    "faithfulness",
-    CLAIMS_PER_RESPONSE,
-)
+PAPER_METRICS: Final = (*RAGCHECKER_METRICS, CLAIMS_PER_RESPONSE)
 """The columns of table 3 in RAGChecker's paper (arXiv 2408.08067), in its order."""
 
 Finding = Literal["better", "worse", "different", "no difference shown"]
