@@ -46,7 +46,7 @@ MAX_LEAD: Final = 200
 MAX_POINTER: Final = 400
 """Characters of a paragraph that points back."""
 
-MAX_STEP: Final = 2_000
+MAX_STEP: Final = 1_000
 """Characters that one call of a slow pattern reads: other threads do not get a turn meanwhile."""
 
 MAX_CODE: Final = 0.2
@@ -401,7 +401,7 @@ def _steps(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     """The pieces in which a part is read: of lines or sentences, which no name goes beyond."""
     while end - start > MAX_STEP:
         half, until = start + MAX_STEP // 2, start + MAX_STEP
-        ends = (text.rfind(sign, half, until) + len(sign) for sign in ("\n", ". ", " "))
+        ends = (text.rfind(sign, half, until) + len(sign) for sign in ("\n", ". ", "。", " "))
         until = next((at for at in ends if at > half), until)
         yield start, until
         start = until
