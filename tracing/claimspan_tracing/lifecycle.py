@@ -136,9 +136,18 @@ class ExitThreads:
         """
         with self._lock:
             self._wanted += count
-            while self._started < self._wanted:
+            missing = max(0, self._wanted - self._started)
+            self._started += missing
+        # Without the lock: a thread that begins may collect garbage before whoever starts it goes
+        # on, and a finalizer in it, such as that of a provider, may need threads as well.
+        while missing:
+            try:
                 start_daemon(partial(_serve, self._work, self._guard), "claimspan-exit")
-                self._started += 1
+            except RuntimeError:
+                with self._lock:
+                    self._started -= missing
+                raise
+            missing -= 1
 
     def release(self, count: int) -> None:
         """End as many threads, when they are idle."""
