@@ -1,8 +1,9 @@
 r"""Packs everything that a training run reads into one folder.
 
     python -m train_local_judge.pack --out FOLDER --clapnq FILE ... --wiki-split FILE ... \\
-        --qed FILE --scitldr FILE --refchecker FOLDER ... --wice FILE --rst FOLDER --html FOLDER \\
-        --wordnet FOLDER --entailment FOLDER
+        --qed FILE --scitldr FILE --refchecker FOLDER ... --wice FILE --expertqa FILE ... \\
+        --vitaminc FILE --summedits FILE ... --rst FOLDER --html FOLDER --wordnet FOLDER \\
+        --entailment FOLDER
 
 ``--entailment`` has ``train/*.jsonl`` and ``dev/*.jsonl`` with ``{premises, claim, label}``. Of the
 development sets only the tune halves become training sets (``dev_...``), and all of them are
@@ -65,6 +66,11 @@ def main() -> None:
     _write(out / "human_mixed_en.jsonl", written.mixed_pairs("en"))
     _write(out / "human_unrelated_en.jsonl", written.unrelated_pairs("en"))
     _write(out / "human_expertqa.jsonl", people.expert_claims(options.expertqa))
+    _write(out / "human_vitaminc.jsonl", people.revised_facts(options.vitaminc, _claims(options)))
+    _write(
+        out / "human_summedits.jsonl",
+        (p for path in options.summedits for p in people.edited_summaries(path)),
+    )
     measure = _module(MEASURE)
     for name in _TUNED:
         path = options.entailment / "dev" / f"{name}.jsonl"
@@ -101,9 +107,19 @@ def _relations(options: argparse.Namespace) -> RelationMaker:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Pack the data of a training run.")
-    for name in ("out", "qed", "scitldr", "wice", "rst", "html", "wordnet", "entailment"):
+    for name in (
+        "out",
+        "qed",
+        "scitldr",
+        "wice",
+        "vitaminc",
+        "rst",
+        "html",
+        "wordnet",
+        "entailment",
+    ):
         parser.add_argument(f"--{name}", type=Path, required=True)
-    for name in ("clapnq", "wiki-split", "refchecker", "expertqa"):
+    for name in ("clapnq", "wiki-split", "refchecker", "expertqa", "summedits"):
         parser.add_argument(f"--{name}", type=Path, nargs="+", required=True)
     return parser.parse_args()
 
@@ -129,6 +145,13 @@ def _summaries(scitldr: Path, clapnq: list[Path]) -> Iterator[Summary]:
     yield from people.summaries(scitldr)
     for path in clapnq:
         yield from people.answers(path)
+
+
+def _claims(options: argparse.Namespace) -> set[str]:
+    """Returns the claims of all development sets."""
+    files = (options.entailment / "dev").glob("*.jsonl")
+    lines = (line for path in files for line in path.read_text(encoding="utf-8").splitlines())
+    return {str(json.loads(line)["claim"]) for line in lines}
 
 
 def _human(path: Path) -> Iterator[tuple[str, str, str]]:

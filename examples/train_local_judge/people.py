@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from random import Random
 from typing import Final, TypedDict, cast
@@ -20,9 +21,11 @@ from train_local_judge.texts import tidy
 __all__ = [
     "answers",
     "brief",
+    "edited_summaries",
     "expert_claims",
     "labelled_triplets",
     "partly_supported",
+    "revised_facts",
     "summaries",
     "triplets",
 ]
@@ -162,3 +165,75 @@ def expert_claims(paths: Sequence[Path]) -> Iterator[Pair]:
                         yield Pair(window, text, label)
                     if len(cited) == 1:
                         yield Pair(" ".join(page.split()[:170]), text, label)
+
+
+_VERDICTS: Final = {"SUPPORTS": "E", "REFUTES": "C", "NOT ENOUGH INFO": "N"}
+_WITH_NEIGHBOURS: Final = 0.5
+_ALIKE: Final = 0.3
+
+
+class _Revised(TypedDict):
+    """A claim of VitaminC with the sentence of one revision of a page."""
+
+    case_id: str
+    label: str
+    claim: str
+    evidence: str
+    page: str
+
+
+def revised_facts(path: Path, withheld: Collection[str] = ()) -> Iterator[Pair]:
+    """VitaminC: claims that people wrote about two revisions of a sentence which differ in a fact.
+
+    Half of the sentences are shown among others of their page, so that a claim is told by the right
+    one. A sentence that shares over three tenths of its words with the evidence may be a revision
+    of it, and stays out.
+
+    Args:
+        path: JSON lines of claims about real revisions.
+        withheld: Claims that something is measured on; they are left out, in any spelling of case.
+    """
+    chance = Random(11)  # noqa: S311 - training data, no secret
+    unseen = {each.casefold() for each in withheld}
+    lines = path.read_text(encoding="utf-8").strip().split("\n")
+    facts = [cast("_Revised", json.loads(line)) for line in lines]
+    pages: dict[str, dict[str, str]] = defaultdict(dict)
+    for fact in facts:
+        pages[fact["page"]].setdefault(fact["case_id"], tidy(fact["evidence"]))
+    for fact in facts:
+        claim, shown = tidy(fact["claim"]), [tidy(fact["evidence"])]
+        if claim.casefold() in unseen:
+            continue
+        if chance.random() < _WITH_NEIGHBOURS:
+            others = [each for each in pages[fact["page"]].values() if not _is_alike(each, *shown)]
+            chance.shuffle(others)
+            shown += others[: chance.randint(1, 3)]
+            chance.shuffle(shown)
+        yield Pair(" ".join(brief(shown, claim)), claim, _VERDICTS[fact["label"]])
+
+
+def _is_alike(one: str, other: str) -> bool:
+    ours, theirs = ({*re.findall(r"\w+", each.casefold())} for each in (one, other))
+    return len(ours & theirs) > _ALIKE * min(len(ours), len(theirs))
+
+
+class _Edited(TypedDict):
+    """A summary of SummEdits, which people found true to its text or not."""
+
+    doc: str
+    summary: str
+    original_summary: str
+    label: int
+
+
+def edited_summaries(path: Path) -> Iterator[Pair]:
+    """SummEdits: sentences of summaries that a model edited and people labelled.
+
+    Of a summary with a mistake, the sentences that differ from the original have it.
+    """
+    for entry in cast("list[_Edited]", json.loads(path.read_text(encoding="utf-8"))):
+        text = list(split_prose(" ".join(entry["doc"].split()), "en"))
+        original = entry["original_summary"]
+        for said in split_prose(entry["summary"], "en"):
+            if entry["label"] or said not in original:
+                yield Pair(" ".join(brief(text, said)), said, "E" if entry["label"] else "NE")

@@ -139,11 +139,12 @@ def main() -> None:
             if "faithfulness" in evaluation.metrics
         ]
         right = [score for truth, score in scores if truth == 1]
-        print(
-            f"{len(answers)} long answers, {len(scores)} with a score: mean error "
-            f"{fmean(abs(truth - score) for truth, score in scores):.3f}; of {len(right)} right "
-            f"ones {sum(score < _LOW for score in right)} below {_LOW}\n"
-        )
+        told = f"{len(answers)} long answers, {len(scores)} with a score"
+        if scores:
+            error = fmean(abs(truth - score) for truth, score in scores)
+            low = sum(score < _LOW for score in right)
+            told += f": mean error {error:.3f}; of {len(right)} right ones {low} below {_LOW}"
+        print(f"{told}\n")
 
 
 if __name__ == "__main__":

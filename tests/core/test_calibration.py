@@ -124,11 +124,11 @@ def test_calibrate_prints_what_to_expect(tmp_path: Path) -> None:
         {
             "id": str(i),
             "premises": [f"Door {i} is open."],
-            "claim": f"Door {i} is {word}.",
+            "claim": claim.format(i),
             "label": label,
         }
         for i in range(40)
-        for word, label in (("open", "E"), ("made of glass and steel", "N"))
+        for claim, label in (("Door {} is open.", "E"), ("Windows were sold.", "N"))
     ]
     path.write_text("\n".join(json.dumps(row) for row in rows))
 

@@ -14,7 +14,7 @@ from claimspan.judges.lexical.edits import EDITS
 from claimspan.quantities import ConflictKind
 from claimspan.verdicts import Claim, Label
 
-JUDGE: Final = LexicalJudge()
+JUDGE: Final = LexicalJudge(sure_from=0.5)
 
 
 def _label(claim: str, reference: str) -> Label | None:

@@ -10,7 +10,7 @@ from claimspan.judges import LexicalJudge
 from claimspan.judges.local.judge import LocalJudge
 from claimspan.verdicts import Claim, Label
 
-JUDGES = (LexicalJudge(), LocalJudge())
+JUDGES = (LexicalJudge(sure_from=0.5), LocalJudge())
 PASSAGE = (
     "In the 2021 club final, Lena Brandt defeated Sofia Marek. The hall holds some 400 people. "
     "Each white tablet contains 500 mg of paracetamol. The guarantee runs for 24 months. "

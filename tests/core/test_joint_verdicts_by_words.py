@@ -16,7 +16,7 @@ from claimspan.judges.local.judge import LocalJudge
 from claimspan.judges.protocol import Cell, ContextJudge, SparseJudge
 from claimspan.verdicts import Claim, Label, VerdictMatrix
 
-LEXICAL, LOCAL = LexicalJudge(), LocalJudge()
+LEXICAL, LOCAL = LexicalJudge(sure_from=0.5), LocalJudge()
 
 SENTENCES = (
     "The Danube rises in the Black Forest of Germany.",

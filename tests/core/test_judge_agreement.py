@@ -92,7 +92,7 @@ class FailingJudge(LexicalJudge):
     """Fails on every claim with one of some words in it."""
 
     def __init__(self, *words: str) -> None:
-        super().__init__()
+        super().__init__(sure_from=0.5)
         self.words = words
 
     async def check(
@@ -127,7 +127,7 @@ def file(tmp_path: Path) -> Path:
 
 
 async def test_premises_are_merged_as_chunks_are(file: Path) -> None:
-    answers = await judge_labelled(LexicalJudge(), read_labelled(file))
+    answers = await judge_labelled(LexicalJudge(sure_from=0.5), read_labelled(file))
 
     assert [each.human_label for each in answers] == ["E", "N", "C"]
     assert [each.judge_label for each in answers] == [E, N, C]
@@ -140,7 +140,7 @@ async def test_an_answer_says_whether_it_came_with_probabilities(file: Path) -> 
         ) -> VerdictMatrix:
             return VerdictMatrix.of([[Verdict(label=E) for _ in references] for _ in claims])
 
-    graded = await judge_labelled(LexicalJudge(), read_labelled(file))
+    graded = await judge_labelled(LexicalJudge(sure_from=0.5), read_labelled(file))
     bare = await judge_labelled(LabelJudge(), read_labelled(file))
 
     assert [each.has_probabilities for each in graded] == [True] * 3

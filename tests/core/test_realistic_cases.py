@@ -59,9 +59,12 @@ def test_a_judge_is_right_on_as_many_realistic_answers_as_when_it_was_measured(
     assert right >= least
 
 
-@pytest.mark.parametrize("judge", JUDGES)
+@pytest.mark.parametrize(
+    ("judge", "least_decided", "least_right"),
+    [("LexicalJudge", 0.5, 0.94), ("LocalJudge", 0.75, 0.92)],
+)
 def test_what_a_judge_leaves_undecided_makes_what_it_decides_more_often_right(
-    judge: str,
+    judge: str, least_decided: float, least_right: float
 ) -> None:
     every = judged(judge, "development") + judged(judge, "aside")
     cases = [case for case, _ in every]
@@ -74,7 +77,8 @@ def test_what_a_judge_leaves_undecided_makes_what_it_decides_more_often_right(
         if not each.undecided_claims
     ]
     assert sum(decided) / len(decided) > sum(right) / len(right)
-    assert len(decided) > 0.75 * len(cases)
+    assert len(decided) > least_decided * len(cases)
+    assert sum(decided) > least_right * len(decided)
 
 
 def test_a_careful_reader_expects_each_of_the_outcomes_in_both_sets() -> None:

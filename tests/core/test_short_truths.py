@@ -7,6 +7,7 @@ import pytest
 from claimspan import Chunk, RagRecord, evaluate
 from claimspan.judges import Judge, LexicalJudge
 from claimspan.judges.local.judge import LocalJudge
+from claimspan.judges.protocol import AnswerText
 from claimspan.verdicts import Claim, Label
 
 JUDGES = [LexicalJudge(), LocalJudge()]
@@ -59,7 +60,7 @@ WRONG = [
 
 async def labels(judge: Judge, question: str, text: str, reference: str) -> list[Label | None]:
     claims = await judge.extract_claims(text, question=question)
-    matrix = await judge.check(claims, [reference], question=question)
+    matrix = await judge.check(claims, [AnswerText(reference)], question=question)
     return [row[0] for row in matrix.labels]
 
 

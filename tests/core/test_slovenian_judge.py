@@ -85,7 +85,7 @@ OTHER_NAMES: Final = (
 
 
 def _label(passage: str, claim: str) -> Label | None:
-    checked = LexicalJudge().check([Claim(text=claim)], [passage])
+    checked = LexicalJudge(sure_from=0.5).check([Claim(text=claim)], [passage])
     return asyncio.run(checked).merged[0]
 
 

@@ -65,8 +65,8 @@ KEYS = (
 
 
 def test_whose_value_it_is_among_several_is_passed_only_if_the_model_is_sure() -> None:
-    of_another = Claim(text="With a test key you can make as many as 600 calls a minute.")
-    its_own = Claim(text="With a live key you can make as many as 600 calls a minute.")
+    of_another = Claim(text="With a test key you may make 600 calls a minute.")
+    its_own = Claim(text="With a live key you may make 600 calls a minute.")
 
     matrix = asyncio.run(LocalJudge().check([of_another, its_own], [KEYS]))
 

@@ -176,7 +176,7 @@ async def test_half_a_surrogate_pair_fails_no_record(server: JudgeServer, place:
         await exchange.send_json(completion(reply))
 
     server.behave = behave
-    for judge in (make_judge(server.url), LexicalJudge()):
+    for judge in (make_judge(server.url), LexicalJudge(sure_from=0.5)):
         evaluation = await aevaluate(record, judge=judge)
 
         assert "faithfulness" in evaluation.metrics

@@ -260,7 +260,7 @@ class _Reasons:
             return "", []
         try:
             values = metric.counted(self.truths)
-            share(values)  # raises if every verdict is undecided
+            share(values, least=metric.least_decided)  # raises if too few are decided
         except UndefinedMetricError as error:
             # ``undefined="zero"`` makes a score of one that has none.
             return ("" if error.not_given else f"without a value, counted as 0: {error}"), []

@@ -14,7 +14,7 @@ from typing import Final
 
 from claimspan.errors import ConfigError
 from claimspan.metrics import means
-from claimspan.metrics.truths import Truth, Truths, share
+from claimspan.metrics.truths import LEAST_DECIDED, Truth, Truths, share
 
 __all__ = [
     "CATALOGUE",
@@ -73,6 +73,10 @@ class ClaimMetric:
     counted: Callable[[Truths], Sequence[Truth]] | None = None
     """The values that it is the share of; None if it is no share."""
 
+    least_decided: float = LEAST_DECIDED
+    """The share of these values that has to be decided, 0 to 1; 0 for a metric that is low by one
+    claim, and for one over some claims only, of which the others are None as well."""
+
     mean: Callable[[Truths], float] | None = None
     """Its formula if it is no share: returns the value, or raises ``UndefinedMetricError``."""
 
@@ -101,7 +105,8 @@ class ClaimMetric:
         """
         if self.mean is not None:
             return self.mean(truths)
-        return share(() if self.counted is None else self.counted(truths))
+        values = () if self.counted is None else self.counted(truths)
+        return share(values, least=self.least_decided)
 
     @property
     def failure(self) -> bool:
@@ -144,6 +149,7 @@ _ALL: Final = (
         lower_is_better=True,
         threshold=GOOD_TO,
         counted=lambda truths: truths.contradicted,
+        least_decided=0,
         told="{claims} {are} contradicted by {by}",
     ),
     ClaimMetric(
@@ -201,6 +207,7 @@ _ALL: Final = (
         lower_is_better=True,
         threshold=0.0,
         counted=lambda truths: truths.denied,
+        least_decided=0,
         told="{claims} {are} contradicted by the ground truth",
     ),
     ClaimMetric(
@@ -220,6 +227,7 @@ _ALL: Final = (
         "uses.",
         needs=frozenset({_GC, _GR}),
         counted=lambda truths: truths.utilized,
+        least_decided=0,
         told="{facts} of the ground truth that the chunks hold {are} missing from the answer",
     ),
     ClaimMetric(
@@ -264,6 +272,7 @@ _ALL: Final = (
         needs=frozenset({_GR}),
         threshold=1.0,
         counted=lambda truths: truths.taken_up,
+        least_decided=0,
         told="{facts} of the ground truth that the answer takes up {are} not as the answer has it",
     ),
     ClaimMetric(

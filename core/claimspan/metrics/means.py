@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from claimspan.metrics.truths import Truths, UndefinedMetricError, share
+from claimspan.metrics.truths import Truths, UndefinedMetricError, decided_of, share
 from claimspan.verdicts import Label, Verdict
 
 __all__ = ["ExpectedFacts", "alignment", "expected_of", "f1", "probability", "soft_alignment"]
@@ -41,7 +41,7 @@ def alignment(truths: Truths) -> float:
     limit.
     """
     completeness = share(truths.recalled)
-    return _harmonic_mean(share(truths.taken_up), completeness) if completeness else 0.0
+    return _harmonic_mean(share(truths.taken_up, least=0), completeness) if completeness else 0.0
 
 
 def soft_alignment(truths: Truths) -> float:
@@ -80,7 +80,7 @@ def expected_of(truths: Truths) -> ExpectedFacts:
         UndefinedMetricError: There are no such claims, no verdict is decided, or none has
             probabilities.
     """
-    verdicts = _decided(truths.response_verdicts)
+    verdicts = decided_of(truths.response_verdicts)
     if all(verdict.entailed is None for verdict in verdicts):
         raise UndefinedMetricError("the judge gives no probabilities")
     sums = {
@@ -98,16 +98,9 @@ def probability(verdict: Verdict, label: Label = Label.ENTAILED) -> float:
 
 def _expected_share(verdicts: Sequence[Verdict | None]) -> float:
     """The mean of p(entailed); a verdict that is sure to four fifths counts as 0 or 1."""
-    entailed = [probability(verdict) for verdict in _decided(verdicts)]
+    entailed = [probability(verdict) for verdict in decided_of(verdicts)]
     counted = (min(1.0, max(0.0, (p - _UNSURE) / (1 - 2 * _UNSURE))) for p in entailed)
     return math.fsum(counted) / len(entailed)
-
-
-def _decided(verdicts: Sequence[Verdict | None]) -> list[Verdict]:
-    found = [verdict for verdict in verdicts if verdict is not None]
-    if not found:
-        raise UndefinedMetricError("every verdict is undecided")
-    return found
 
 
 def _harmonic_mean(left: float, right: float) -> float:

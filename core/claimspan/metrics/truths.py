@@ -4,7 +4,8 @@ Reasons in words count the same values, so that a reason never says another numb
 
 Every verdict may be undecided, so there are three values: True, False and None. The rules are
 Kleene's strong logic: an OR is true as soon as one side is, false only when all sides are, else
-undecided. A share leaves undecided values out of numerator and denominator.
+undecided. A share leaves undecided values out of numerator and denominator, and there is none if
+more than half of them are undecided.
 """
 
 from __future__ import annotations
@@ -12,12 +13,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final
+from typing import Final, TypeVar
 
 from claimspan.errors import ClaimspanError
 from claimspan.verdicts import Label, Verdict, VerdictMatrices, VerdictMatrix
 
 __all__ = [
+    "LEAST_DECIDED",
     "NO_CONTEXT_VERDICTS",
     "NO_GROUND_TRUTH",
     "Truth",
@@ -25,6 +27,7 @@ __all__ = [
     "UndefinedMetricError",
     "any_of",
     "both",
+    "decided_of",
     "in_any",
     "is_label",
     "negation",
@@ -33,6 +36,13 @@ __all__ = [
 
 Truth = bool | None
 """True, False, or None if undecided."""
+
+T = TypeVar("T")
+
+LEAST_DECIDED: Final = 0.5
+"""The share of its values that has to be decided for a score. What a judge can decide of an answer
+is no fair sample of it: words refuse a wrong number and leave paraphrase open, so that one refusal
+among nine claims would make a faithfulness of 0."""
 
 NO_GROUND_TRUTH: Final = "no ground truth"
 """Why a metric has no value that compares with a ground truth, if there is none."""
@@ -87,17 +97,37 @@ def is_label(label: Label | None, wanted: Label) -> Truth:
     return None if label is None else label is wanted
 
 
-def share(values: Iterable[Truth]) -> float:
+def share(values: Sequence[Truth], *, least: float = LEAST_DECIDED) -> float:
     """Share of true values among the decided ones.
 
+    Args:
+        values: The values, undecided ones too.
+        least: The share of them that has to be decided.
+
     Raises:
-        UndefinedMetricError: No value is decided.
+        UndefinedMetricError: No value is decided, or fewer than that share.
+    """
+    return sum(decided := decided_of(values, least=least)) / len(decided)
+
+
+def decided_of(values: Sequence[T | None], *, least: float = LEAST_DECIDED) -> list[T]:
+    """Returns what is decided, which a score is made of.
+
+    Raises:
+        UndefinedMetricError: Nothing is decided, or less than that share.
     """
     # Neither 0 nor 1 would be true of an undecided verdict, so it does not count at all.
     decided = [value for value in values if value is not None]
     if not decided:
         raise UndefinedMetricError("every verdict is undecided")
-    return sum(decided) / len(decided)
+    if len(decided) < least * len(values):
+        n = len(values) - len(decided)
+        # Left out also if a metric without a value is to be 0: most of its labels are not there.
+        raise UndefinedMetricError(
+            f"{n} of {len(values)} verdicts are undecided: a score needs half of them",
+            not_given=True,
+        )
+    return decided
 
 
 @dataclass(frozen=True)

@@ -101,26 +101,22 @@ def equal_values(claim: StatedValues, reference: StatedValues) -> Iterator[tuple
 
 
 def has_rivals(claim: StatedValues, reference: StatedValues) -> bool:
-    """Tells whether a value of a claim stands in a sentence beside another of its kind.
+    """Tells whether a value of a claim stands in a sentence beside another that it leaves out.
 
     Of "10 % for staff and 15 % for managers" neither words nor a small model can tell for whom the
     10 % are.
     """
-    for each in claim.items[:_MOST_CLAIMED]:
-        for sentence in reference.sentences:
-            relations = [(_relation(each, given), given) for given in sentence.values]
-            if any(relation == "same" for relation, _ in relations) and any(
-                relation != "same" and _is_of_kind(each, given) for relation, given in relations
-            ):
-                return True
+    claimed = claim.items[:_MOST_CLAIMED]
+    for sentence in reference.sentences:
+        held = [one for one in claimed if _is_among(one, sentence.values)]
+        left = [each for each in sentence.values if not any(_is_among(one, [each]) for one in held)]
+        if any(_is_same_slot(one, each) for one in held for each in left):
+            return True
     return False
 
 
-def _is_of_kind(one: Item, other: Item) -> bool:
-    """Tells whether two values are both dates, times, or numbers of one kind."""
-    if isinstance(one, Amount) and isinstance(other, Amount):
-        return one.kind == other.kind
-    return type(one) is type(other)
+def _is_among(claimed: Item, given: Sequence[Item]) -> bool:
+    return any(_relation(claimed, each) == "same" for each in given)
 
 
 def as_written(claim: StatedValues, reference: StatedValues) -> str:

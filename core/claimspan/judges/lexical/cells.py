@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from claimspan.cost.usage import add_undecided
 from claimspan.errors import ConfigError
 from claimspan.judges.lexical.coverage import word_weight
-from claimspan.judges.protocol import Cell
+from claimspan.judges.protocol import AnswerText, Cell
 from claimspan.text.languages import detect_language
 from claimspan.text.markdown import every_sentence
 from claimspan.text.percentages import percent_hint
@@ -22,6 +22,7 @@ from claimspan.text.words import FUNCTION_WORDS, Token, tokenize
 from claimspan.verdicts import UNSURE, Claim, Label, Verdict, VerdictMatrix
 
 __all__ = [
+    "WORDS_SURE_FROM",
     "Block",
     "GatherSize",
     "Sentences",
@@ -34,6 +35,7 @@ __all__ = [
     "entails",
     "gather_sentences",
     "gathered_beyond_one",
+    "is_sure",
     "matrix_of",
     "sure_verdicts",
     "verdicts_of",
@@ -280,6 +282,12 @@ class SureFrom(NamedTuple):
     """That it is not."""
 
 
+WORDS_SURE_FROM: Final = SureFrom(0.7, 0.72)
+"""From which probability on words decide a claim on a passage. Measured on the tune halves of ten
+sets, and as many written claims, of VitaminC and of SummEdits: nine tenths of what is decided are
+right where models answered by themselves, three quarters where a claim was changed in one thing."""
+
+
 def checked_sure_from(sure_from: float | Sequence[float]) -> SureFrom:
     """Returns the option ``sure_from`` of a judge: one number for both sides, or one for each.
 
@@ -304,14 +312,33 @@ def checked_sure_from(sure_from: float | Sequence[float]) -> SureFrom:
     return SureFrom(both[0], both[1])
 
 
-def sure_verdicts(verdicts: Mapping[Cell, Verdict], sure_from: SureFrom) -> Verdicts:
-    """Returns the verdicts that tell surely enough if a claim is entailed; reports the others."""
+def is_sure(entailed: float, sure_from: SureFrom) -> bool:
+    """Tells whether a probability is far enough to one side."""
+    return entailed >= sure_from.passed or 1 - entailed >= sure_from.refused
+
+
+def sure_verdicts(
+    verdicts: Mapping[Cell, Verdict],
+    references: Sequence[str],
+    sure_from: SureFrom,
+) -> Verdicts:
+    """Returns the verdicts that tell surely enough if a claim is entailed; reports the others.
+
+    A response and its ground truth decide each other's claims in any case: both answer one
+    question, in as many words, so that the likelier side is right more often than by a chunk, and
+    a score without the doubtful half of such claims agrees less with people (FinanceBench: AUROC
+    .87, and .93 with all).
+
+    Args:
+        verdicts: The verdicts by cell; the column beyond the references is that of the context.
+        references: The texts that the claims were checked against.
+        sure_from: From which probability on a verdict is decided.
+    """
+    answers = {j for j, text in enumerate(references) if isinstance(text, AnswerText)}
     sure = {
         cell: each
         for cell, each in verdicts.items()
-        if each.entailed is None
-        or each.entailed >= sure_from.passed
-        or 1 - each.entailed >= sure_from.refused
+        if each.entailed is None or cell[1] in answers or is_sure(each.entailed, sure_from)
     }
     if len(sure) < len(verdicts):
         add_undecided(UNSURE, len(verdicts) - len(sure))

@@ -101,6 +101,13 @@ _folded_of = itemgetter(Token._fields.index("folded"))
 _NO_WORDS: Final = Wording()
 
 
+# Of English, German, French and Slovenian.
+_PRONOUNS: Final = frozenset(
+    "it they he she this these its their his her er sie dieser diese dieses il elle ils elles ona "
+    "oni".split()
+)
+
+
 class Support:
     """The part of one reference that supports one claim best."""
 
@@ -127,6 +134,21 @@ class Support:
             return _NO_WORDS
         sentences = self.reference.sentences_of(self._window)
         return max(sentences, key=lambda words: _weight(self._weights, words.stems))
+
+    @cached_property
+    def told_in_a_row(self) -> Set[str]:
+        """The stems of that sentence and of the one before it, or of more that open with a pronoun.
+
+        "The laboratory is in Leeds. It is closed in August." tells when the laboratory is closed.
+        """
+        if self._window is None:
+            return frozenset()
+        sentences = self.reference.sentences_of(self._window)
+        at = next(i for i, words in enumerate(sentences) if words is self.sentence)
+        first = max(at - 1, 0)
+        while first and sentences[first][0].folded in _PRONOUNS:
+            first -= 1
+        return frozenset[str]().union(*(words.stems for words in sentences[first : at + 1]))
 
     def lacking(self, stems: Set[str]) -> float:
         """Returns the share of the claim's weight in those stems that the best window lacks."""

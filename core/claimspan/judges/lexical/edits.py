@@ -33,7 +33,7 @@ from claimspan.text.words import (
     stem,
 )
 
-__all__ = ["EDITS", "Edit", "any_edit", "denies", "find_edits"]
+__all__ = ["EDITS", "Edit", "any_edit", "content_stems", "denies", "find_edits"]
 
 
 # --- lists of words -------------------------------------------------------------------------------
@@ -216,7 +216,8 @@ def _n_negations(words: Sequence[Token]) -> int:
     return len(_scopes(words)) + forbidding + sum(token.folded == "non" for token in words)
 
 
-def _content_stems(words: Wording) -> frozenset[str]:
+def content_stems(words: Wording) -> frozenset[str]:
+    """Returns the stems of the words that say something by themselves."""
     return frozenset([token.stem for token in words if token.is_content])
 
 
@@ -239,7 +240,7 @@ def _sentence_denies(pair: Alignment) -> str | None:
     """Finds what the sentence denies and a claim affirms: ``is a film``, ``is not a film``."""
     if not denies(pair.sentence):
         return None
-    stems, content = pair.claim.stems, pair.sentence.read(_content_stems)
+    stems, content = pair.claim.stems, pair.sentence.read(content_stems)
     is_about = len(content & stems) >= _MIN_SHARED_WORDS * len(content)
     is_about = is_about and len(pair.sentence) <= _MAX_DENIAL_TOKENS
     for scope in pair.sentence.read(_scopes):
@@ -253,7 +254,7 @@ def _sentence_denies(pair: Alignment) -> str | None:
 def _negated_copy(pair: Alignment) -> str | None:
     """Finds a negation that only one side of a copy has in a place."""
     # "Not easy" and "hard" say the same.
-    if not (pair.slots and pair.turns) or _opposite_in(pair) or _opposite_in(pair, cancelled=True):
+    if not (pair.slots and pair.turns) or _opposite_in(pair) or _denied_opposite(pair):
         return None
     # "Shouldn't" has the stem of "should": a slot may show one side alone.
     changed = (token for slot in pair.slots for token in (*slot.claim, *slot.sentence))
@@ -281,6 +282,11 @@ def _opposite_in(pair: Alignment, *, cancelled: bool = False) -> str | None:
             if token.stem in pair.new and any(_are_opposites(token, t) for t in slot.sentence):
                 return token.stem
     return None
+
+
+def _denied_opposite(pair: Alignment) -> str | None:
+    """Finds what says the same by a negation: ``not allowed`` for ``forbidden``."""
+    return _opposite_in(pair, cancelled=True) if pair.slots else None
 
 
 def _opposite_beside(pair: Alignment) -> str | None:
@@ -697,7 +703,8 @@ class Kind(NamedTuple):
     """Returns the stem of the claim's word that is edited; None if there is no such edit."""
 
     weight: float
-    """Probability that a covered claim with such an edit is not entailed."""
+    """Probability that a covered claim with such an edit is not entailed; 0 if its word is as good
+    as the one in its place."""
 
     says_more: bool = False
     """Whether such a claim says more than the reference, which is no contradiction."""
@@ -733,6 +740,7 @@ EDITS: Final[Mapping[str, Kind]] = {
     "negation copied": Kind(_negated_copy, 0.97, is_value=True, if_denied=True),
     "opposite": Kind(_opposite_beside, 0.75),
     "opposite copied": Kind(_opposite_copied, 0.97, if_denied=True),
+    "opposite denied": Kind(_denied_opposite, 0.0, if_denied=True),
     "prefix": Kind(_denied_form, 0.8),
     "name": Kind(_name_behind, 0.85, is_given=True),
     "name copied": Kind(_name_copied, 0.97, is_given=True, is_value=True, if_denied=True),

@@ -16,6 +16,8 @@ from pydantic import JsonValue
 from claimspan.cost.usage import add_note
 from claimspan.errors import ConfigError
 from claimspan.judges.lexical.cells import (
+    WORDS_SURE_FROM,
+    SureFrom,
     Verdicts,
     checked_sure_from,
     context_cells,
@@ -78,6 +80,8 @@ CUT: Final = "claim or chunk longer than the model reads: its end was left out"
 
 _LOG: Final = logging.getLogger("claimspan")
 
+_SURE_FROM: Final = SureFrom(0.59, 0.7)
+
 
 class LocalJudge(SparseJudge):
     """Judges with a small cross-encoder and the lexical judge, combined and calibrated.
@@ -107,7 +111,7 @@ class LocalJudge(SparseJudge):
         *,
         language: str | None = None,
         threads: int = 1,
-        sure_from: float | Sequence[float] = (0.58, 0.65),
+        sure_from: float | Sequence[float] = _SURE_FROM,
         known_bytes: int = KNOWN_BYTES,
     ) -> None:
         """Creates a judge; the weights are loaded by the first check.
@@ -124,7 +128,8 @@ class LocalJudge(SparseJudge):
                 so probably not; two numbers, or one for both, from 0.5, at which every verdict is
                 decided, to 1. By default a refusal has to be surer: it sounds an alarm, and most
                 claims of an application are true, unlike those that the probabilities were fitted
-                to.
+                to; and texts that the model cannot read are decided as by ``LexicalJudge()``. What
+                a response and its ground truth say of each other is always decided.
             known_bytes: Memory for what the model said of pairs of texts, kept by a digest of the
                 texts: a pair that comes again, in the same record or another, is not computed
                 again. 0 to keep nothing.
@@ -142,6 +147,8 @@ class LocalJudge(SparseJudge):
         self._language = language
         self._threads = threads
         self._sure_from = checked_sure_from(sure_from)
+        is_default = self._sure_from == _SURE_FROM
+        self._words_sure_from = WORDS_SURE_FROM if is_default else self._sure_from
         self._lexical = LexicalJudge(language=language, sure_from=0.5)
         self._has_warned = False
         self._prepare()
@@ -171,7 +178,7 @@ class LocalJudge(SparseJudge):
     @property
     def version(self) -> str:
         """Version of the verdicts; changes with weights, constants and the lexical judge."""
-        return f"12+lexical.{self._lexical.version}"
+        return f"13+lexical.{self._lexical.version}"
 
     @property
     def pairs(self) -> PairCounts:
@@ -208,8 +215,8 @@ class LocalJudge(SparseJudge):
             MissingExtraError: onnxruntime, tokenizers or the weights are not installed.
             ConfigError: The weights are damaged, or there is no such model.
         """
-        found = await self._verdicts(claims, references, cells, question)
-        sure = sure_verdicts(found, self._sure_from)
+        found, words = await self._verdicts(claims, references, cells, question)
+        sure = self._sure(found, references, words)
         return matrix_of(sure, cells, (len(claims), len(references)))
 
     async def check_context(
@@ -228,12 +235,12 @@ class LocalJudge(SparseJudge):
         """
         width = len(references)
         wanted, single = context_cells(cells, context, width)
-        found = await self._verdicts(claims, references, single, question)
+        found, words = await self._verdicts(claims, references, single, question)
         open_claims = {i: claims[i].text for i in wanted if not entails(found, i, context)}
         gathered = await gathered_beyond_one(
             open_claims, [references[j] for j in context], self._language
         )
-        together = await self._verdicts(
+        together, unread = await self._verdicts(
             [claims[i] for i in gathered],
             list(gathered.values()),
             {(at, at) for at in range(len(gathered))},
@@ -241,8 +248,19 @@ class LocalJudge(SparseJudge):
             goes_on=True,
         )
         found |= {(i, width): together[at, at] for at, i in enumerate(gathered)}
-        sure = sure_verdicts(with_joint(found, wanted, context, width), self._sure_from)
+        words |= {(i, width) for at, i in enumerate(gathered) if (at, at) in unread}
+        joint = with_joint(found, wanted, context, width)
+        sure = self._sure(joint, references, words)
         return matrix_of(sure, cells, (len(claims), width + 1))
+
+    def _sure(
+        self, verdicts: Verdicts, references: Sequence[str], by_words: Collection[Cell]
+    ) -> Verdicts:
+        words = {cell: each for cell, each in verdicts.items() if cell in by_words}
+        read = {cell: each for cell, each in verdicts.items() if cell not in by_words}
+        return sure_verdicts(read, references, self._sure_from) | sure_verdicts(
+            words, references, self._words_sure_from
+        )
 
     # --- inference ---
 
@@ -254,15 +272,21 @@ class LocalJudge(SparseJudge):
         question: str | None,
         *,
         goes_on: bool = False,
-    ) -> Verdicts:
-        """Decides cells by words, and those that it can read by the model on its own thread."""
+    ) -> tuple[Verdicts, set[Cell]]:
+        """Decides cells by words, and those that it can read by the model on its own thread.
+
+        Returns:
+            The verdicts, and the cells that the model cannot read.
+        """
         claims, denials = affirmed(claims, question)
         matrix = await self._lexical.check_cells(claims, references, cells, question=question)
         found = {(i, j): cell for i, j in cells if (cell := matrix[i][j])}
         self._n_asked += len(found)
         texts = [readable_claim(claim, question) for claim in claims]
         shown = [as_read(reference, question) for reference in references]
-        if readable := self._readable(texts, shown, found, question):
+        readable = self._readable(texts, shown, found, question)
+        unread = found.keys() - readable.keys()
+        if readable:
             asked = Question(texts, shown, readable, self._language, question)
             decided = await self._shared.run(partial(self._begin, asked), goes_on=goes_on)
             if decided.n_cut:
@@ -270,10 +294,11 @@ class LocalJudge(SparseJudge):
             found = found | decided_by_words(
                 claims, references, question, words=readable, others=decided.verdicts
             )
-        return {
+        verdicts = {
             (i, j): inverted(verdict) if i in denials else verdict
             for (i, j), verdict in found.items()
         }
+        return verdicts, unread
 
     def _readable(
         self,

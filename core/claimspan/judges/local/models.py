@@ -22,7 +22,7 @@ __all__ = ["bundled_combination", "bundled_files", "find_pretrained"]
 
 # Another version of the weights would be judged by constants that were not fitted to it.
 _SHA256: Final = {
-    "local.onnx": "abc34b6775cb8bdd38d93d9fea3c763a557fe9ce3bfdd045bae1a3cc15c80ff5",
+    "local.onnx": "656e00a5c797154257dc93907175592f8b3ab589f9f3d24f9980776117395ead",
     "tokenizer.json": "9114256b104cca80e04367526f03f46aa3c443c2ed174904142a73bbf13b9fbb",
 }
 
