@@ -9,8 +9,8 @@ or ``all``, by document. Rules and seed are in ``tests/support/perturbed_*.py``:
 same on every machine that has the texts.
 
 A line for each kind. For a change: the share of claims that the passage with the original sentence
-is still said to entail. For a copy or a paraphrase: the share that is said not to be entailed. Each
-with Wilson's 95 % interval and the number of cases, at most ``N``, drawn at random.
+is still said to entail. For a copy or a paraphrase: the share that is said not to be entailed. What
+is left undecided is neither. Each with Wilson's 95 % interval and the number of cases, at most ``N``, drawn at random.
 """
 
 from __future__ import annotations
@@ -74,9 +74,10 @@ def drawn(cases: Sequence[Case], limit: int) -> dict[str, list[Case]]:
 
 
 async def is_wrong(judge: Judge, case: Case) -> bool:
-    """Whether the judge's label differs from what is true of a case."""
+    """Whether the judge's label differs from what is true of a case; an undecided one does not."""
     matrix = await judge.check([Claim(text=case.claim)], [case.passage.text])
-    return (matrix.merged == [Label.ENTAILED]) != case.is_entailed
+    (label,) = matrix.merged
+    return label is not None and (label is Label.ENTAILED) != case.is_entailed
 
 
 async def measure(judge: Judge, cases: Mapping[str, Sequence[Case]]) -> list[Figure]:

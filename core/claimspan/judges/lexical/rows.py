@@ -102,6 +102,7 @@ class ReadClaim:
         self._asking = asking
         self._stated = StatedValues(claim.text)
         self._words: dict[str, Wording] = {}
+        self._told: dict[str, Set[str]] = {}
 
     def words(self, language: str) -> Wording:
         """Returns its words by the rules of a language: that of the reference."""
@@ -111,9 +112,11 @@ class ReadClaim:
 
     def told(self, language: str) -> Set[str]:
         """Returns the stems of the words that say something, less those of a label before them."""
-        label = label_of(self.claim.text)
-        named = {t.stem for t in tokenize(label.label, language)} if label else _NOTHING
-        return self.words(language).read(content_stems) - named
+        if language not in self._told:
+            label = label_of(self.claim.text)
+            named = {t.stem for t in tokenize(label.label, language)} if label else _NOTHING
+            self._told[language] = self.words(language).read(content_stems) - named
+        return self._told[language]
 
     @cached_property
     def bare_value(self) -> str | None:
@@ -456,10 +459,10 @@ class Cells:
             if claim.own and self._asking.relevance(support.window) >= IS_RELEVANT:
                 # What is asked need not be said again, nor beside the answer.
                 told, given = claim.own.read(content_stems), support.window.stems
-            if told.isdisjoint(support.window.stems | equal):
+            if told.isdisjoint(support.window.stems) and told.isdisjoint(equal):
                 coverage *= _GRAMMAR_ALONE
             is_whole = read.reference.quotes(words) or (
-                told <= given | equal
+                told - equal <= given
                 and denies(words) is denies(support.sentence)
                 and not claim.values.have_rivals(read.stated)
             )
