@@ -10,7 +10,8 @@ same on every machine that has the texts.
 
 A line for each kind. For a change: the share of claims that the passage with the original sentence
 is still said to entail. For a copy or a paraphrase: the share that is said not to be entailed. What
-is left undecided is neither. Each with Wilson's 95 % interval and the number of cases, at most ``N``, drawn at random.
+is left undecided is neither. Each with Wilson's 95 % interval and the number of cases, at most
+``N``, drawn at random.
 """
 
 from __future__ import annotations
