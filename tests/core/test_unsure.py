@@ -58,6 +58,93 @@ def test_a_refusal_may_have_to_be_surer_than_a_pass() -> None:
     assert passes_alone.undecided_claims == refuses_alone.undecided_claims == 1
 
 
+LABORATORY = (
+    "The laboratory is in Leeds. It is led by Priya Raman. It is closed in the first week of "
+    "August. Smoking is forbidden in all rooms. Staff get 10 % off and managers 15 %."
+)
+
+
+def verdict_by_words(claim: str, *, reference: str = LABORATORY) -> Label | None:
+    (label,) = asyncio.run(LexicalJudge().check([Claim(text=claim)], [reference])).merged
+    return label
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        "The laboratory is in Leeds.",
+        "The laboratory is led by Priya Raman.",
+        "The laboratory is closed in the first week of August.",
+        "Smoking is not allowed in all rooms.",
+        "It is led by Priya Raman. It is closed in the first week of August.",
+    ],
+)
+def test_words_pass_what_a_sentence_says_whole_with_those_that_it_leans_on(claim: str) -> None:
+    assert verdict_by_words(claim) is Label.ENTAILED
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        "Priya Raman is in charge of the laboratory.",
+        "Managers get 10 % off.",
+        "The laboratory is led from Leeds by two directors.",
+        "The staff of the laboratory have a holiday in August.",
+    ],
+)
+def test_words_leave_open_whose_value_it_is_and_what_may_be_said_in_others(claim: str) -> None:
+    assert verdict_by_words(claim) is None
+
+
+@pytest.mark.parametrize(
+    "claim",
+    ["Staff get 20 % off.", "Smoking is allowed in all rooms.", "Bananas are rich in potassium."],
+)
+def test_words_refuse_what_is_changed_or_shares_no_word(claim: str) -> None:
+    assert verdict_by_words(claim) not in (None, Label.ENTAILED)
+
+
+@pytest.mark.parametrize("judge", [LexicalJudge(), LocalJudge()], ids=["lexical", "local"])
+def test_a_response_and_its_ground_truth_leave_nothing_of_each_other_open(
+    judge: LexicalJudge | LocalJudge,
+) -> None:
+    truth = "Two sisters lead the institute, which shuts every summer."
+    found = evaluate(
+        RagRecord(query="What is the laboratory?", response=LABORATORY, ground_truth=truth),
+        judge=judge,
+    )
+
+    assert found.undecided_claims == 0
+    assert {"precision", "recall"} <= found.metrics.keys()
+
+
+def test_a_score_needs_half_of_its_verdicts() -> None:
+    sure = record(f"{SURE} {DOUBTFUL}")
+    doubtful = record(f"{SURE} {DOUBTFUL} The river passes through many lands.")
+
+    assert evaluate(sure, judge=LexicalJudge()).metrics["faithfulness"] == 1.0
+    found = evaluate(doubtful, judge=LexicalJudge())
+    assert found.undecided_claims == 2
+    assert "faithfulness" not in found.metrics
+    assert found.undefined["faithfulness"].startswith("2 of 3 verdicts are undecided")
+
+
+GERMAN = "Die Bibliothek öffnet um neun Uhr. Der Eintritt ist für Schüler frei."
+REWORDED = "Ab neun Uhr kann man in die Bibliothek, und Schüler zahlen dort gar nichts."
+
+
+def test_a_text_that_the_model_cannot_read_is_as_sure_as_words_are() -> None:
+    claims = [Claim(text="Die Bibliothek öffnet um neun Uhr."), Claim(text=REWORDED)]
+
+    by_words, local, decisive = (
+        asyncio.run(judge.check(claims, [GERMAN])).merged
+        for judge in (LexicalJudge(), LocalJudge(), LocalJudge(sure_from=0.5))
+    )
+
+    assert local == by_words == [Label.ENTAILED, None]
+    assert None not in decisive
+
+
 KEYS = (
     "A live key allows 600 calls a minute, while a test key is limited to 60 calls a minute. Keys "
     "can be renewed once a day."

@@ -461,9 +461,9 @@ class Cells:
                 told, given = claim.own.read(content_stems), support.window.stems
             if told.isdisjoint(support.window.stems) and told.isdisjoint(equal):
                 coverage *= _GRAMMAR_ALONE
-            is_whole = read.reference.quotes(words) or (
+            is_whole = read.reference.quotes(words) or bool(
                 told - equal <= given
-                and denies(words) is denies(support.sentence)
+                and (as_good or denies(words) is denies(support.sentence))
                 and not claim.values.have_rivals(read.stated)
             )
             level = _PASSAGE_LEVEL + _IN_A_ROW * is_whole
