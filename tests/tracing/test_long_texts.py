@@ -54,6 +54,16 @@ def test_the_scores_of_a_long_text_are_those_of_a_thread() -> None:
     assert found[0].status == "evaluated"
 
 
+def longest_pause(seconds: float) -> float:
+    """The longest that a thread waits beyond the millisecond it sleeps, for so many seconds."""
+    longest, begin = 0.0, time.monotonic()
+    while time.monotonic() - begin < seconds:
+        before = time.monotonic()
+        time.sleep(0.001)
+        longest = max(longest, time.monotonic() - before)
+    return longest
+
+
 def test_one_hostile_text_keeps_neither_other_threads_nor_other_records_waiting() -> None:
     with InMemoryMonitor(judge=LexicalJudge(), hold_seconds=20.0) as monitor:
         ask(monitor, "It is 1 km long.", "It is 725 km long.")
@@ -63,12 +73,9 @@ def test_one_hostile_text_keeps_neither_other_threads_nor_other_records_waiting(
         list(split_prose(HOSTILE, "en"))
         reads = time.monotonic() - began
 
+        idle = longest_pause(3.0)
         ask(monitor, "It is 725 km long.", HOSTILE + "1", HOSTILE + "2")
-        longest, begin = 0.0, time.monotonic()
-        while time.monotonic() - begin < 3.0:
-            before = time.monotonic()
-            time.sleep(0.001)
-            longest = max(longest, time.monotonic() - before)
+        longest = longest_pause(3.0)
         for number in range(5):
             ask(monitor, f"It is 72{number} km long.", "It is 725 km long.")
         deadline = time.monotonic() + SECONDS
@@ -76,8 +83,9 @@ def test_one_hostile_text_keeps_neither_other_threads_nor_other_records_waiting(
             time.sleep(0.05)
 
         assert monitor.stats.evaluated >= 6
-        # Not even for one reading of it, of which judging takes many.
-        assert longest < reads
+        # Not even for one reading of it, of which judging takes many, beyond what a busy machine
+        # keeps a thread waiting anyway: a reading takes 5 ms on a fast one.
+        assert longest < idle + reads
 
 
 def test_where_no_process_can_be_started_a_long_text_is_judged_here(
