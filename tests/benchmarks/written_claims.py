@@ -22,7 +22,7 @@ from typing import Any, Final, NamedTuple
 from lexical_agreement import auroc
 
 from claimspan.judges import Judge, LexicalJudge, LocalJudge
-from claimspan.judges.lexical.cells import SureFrom, checked_sure_from
+from claimspan.judges.lexical.cells import SureFrom, checked_sure_from, is_sure
 from claimspan.verdicts import Claim
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
@@ -79,15 +79,10 @@ def by_default(judge: LexicalJudge | LocalJudge) -> SureFrom:
     return checked_sure_from(arguments["sure_from"])
 
 
-def is_decided(entailed: float, sure_from: SureFrom) -> bool:
-    """Whether a verdict with this probability is decided."""
-    return entailed >= sure_from.passed or 1 - entailed >= sure_from.refused
-
-
 def shares(claims: Sequence[Judged], judge: int, sure_from: SureFrom) -> str:
     """The share that is decided, and the share of it that is right."""
     said = [(each.probabilities[judge], each.is_true) for each in claims]
-    decided = [(p, is_true) for p, is_true in said if is_decided(p, sure_from)]
+    decided = [(p, is_true) for p, is_true in said if is_sure(p, sure_from)]
     right = sum((p >= 0.5) == is_true for p, is_true in decided)
     return f"{len(decided) / len(said):6.2f}, {right / max(len(decided), 1):4.2f}"
 
@@ -106,7 +101,7 @@ def main() -> None:
         print(f"{title:<54}{len(claims):>6}  {'  '.join(cells)}")
     for judge, (name, least) in enumerate(zip(("words", "local"), sure_from, strict=True)):
         said = [(each.probabilities[judge], each.is_true) for each in english]
-        sure = [(p >= 0.5, is_true) for p, is_true in said if is_decided(p, least)]
+        sure = [(p >= 0.5, is_true) for p, is_true in said if is_sure(p, least)]
         refused = [not passed for passed, is_true in sure if is_true]
         passed = [passed for passed, is_true in sure if not is_true]
         curve = auroc([p for p, _ in said], [is_true for _, is_true in said])

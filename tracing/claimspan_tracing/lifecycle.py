@@ -143,7 +143,7 @@ class ExitThreads:
         while missing:
             try:
                 start_daemon(partial(_serve, self._work, self._guard), "claimspan-exit")
-            except RuntimeError:
+            except BaseException:
                 with self._lock:
                     self._started -= missing
                 raise

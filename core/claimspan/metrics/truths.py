@@ -37,7 +37,7 @@ __all__ = [
 Truth = bool | None
 """True, False, or None if undecided."""
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 LEAST_DECIDED: Final = 0.5
 """The share of its values that has to be decided for a score. What a judge can decide of an answer
@@ -107,11 +107,12 @@ def share(values: Sequence[Truth], *, least: float = LEAST_DECIDED) -> float:
     Raises:
         UndefinedMetricError: No value is decided, or fewer than that share.
     """
-    return sum(decided := decided_of(values, least=least)) / len(decided)
+    decided = decided_of(values, least=least)
+    return sum(decided) / len(decided)
 
 
-def decided_of(values: Sequence[T | None], *, least: float = LEAST_DECIDED) -> list[T]:
-    """Returns what is decided, which a score is made of.
+def decided_of(values: Sequence[_T | None], *, least: float = LEAST_DECIDED) -> list[_T]:
+    """Returns what is decided, which a score is made of; arguments as of ``share``.
 
     Raises:
         UndefinedMetricError: Nothing is decided, or less than that share.

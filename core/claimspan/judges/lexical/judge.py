@@ -143,7 +143,7 @@ class LexicalJudge:
     (fm2, healthver) stay near chance by label. Contradictions are found only if there is an
     edit, and most kinds of edits know English only.
 
-    Whole answers: the harmonic mean of correctness and completeness has AUROC .932 for right
+    Whole answers: the harmonic mean of correctness and completeness has AUROC .931 for right
     against wrong answers in the test half of FinanceBench (``answer_agreement.py``).
 
     The judge penalises fluent paraphrase: language models that it ranks come out in the wrong

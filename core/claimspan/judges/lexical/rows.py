@@ -85,7 +85,7 @@ class ClaimedValues:
         return frozenset[str]().union(*(self._stems(each.start, each.end) for each, _ in equal))
 
     def have_rivals(self, reference: StatedValues) -> bool:
-        """Tells whether one stands in a sentence of a reference beside another of its kind."""
+        """Tells whether one stands beside another of its kind that the claim leaves out."""
         return has_rivals(self._stated, reference)
 
     def _stems(self, start: int, end: int) -> Set[str]:
@@ -306,16 +306,16 @@ def _lightened(
 
 # --- verdicts -------------------------------------------------------------------------------------
 
-# Logistic regression of "entailed" on coverage, on the tune halves of the development sets; every
-# set, and both answers in it, weighted alike. From .45 to .55 the mean balanced accuracy of the
-# label differs by .003 there; of 130 realistic answers, written for development, 95 are judged
-# rightly with .46 and 90 with .55, since people say the same in other words.
+# Of a claim on an answer, p(entailed) by coverage. The midpoint was fitted on the tune halves of
+# the development sets: from .45 to .55 the mean balanced accuracy of the label differs by .003
+# there. The slope is that of answers: AUROC of FinanceBench's tune half is .918 with 2.85, the
+# slope of the same fit, .922 with 4.5, .927 with 6 and .929 with 8.
 _SLOPE: Final = 6.0
 _MIDPOINT: Final = 0.46
-# The same by a passage, and on claims that were written to deceive as well: ten tune halves, the
-# fitting part of the written pairs, and a thousand claims each of VitaminC and SummEdits. What all
-# of them agree on is that a claim is mostly true if one sentence, with the one before it, has all
-# its words.
+# Of a claim on a passage, logistic regression on coverage, on claims that were written to deceive
+# too: ten tune halves, the fitting part of the written pairs, and a thousand claims each of
+# VitaminC and SummEdits. They agree on one thing: a claim is mostly true if one sentence, with the
+# one before it, has all its words.
 _PASSAGE_LEVEL: Final = -1.05
 _PASSAGE_SLOPE: Final = 1.87
 _IN_A_ROW: Final = 1.63
